@@ -62,7 +62,7 @@ impl OpenError {
     }
 }
 
-/// What stands between what is not there and the advice: the nearest name, if there is one.
+/// The text between a missing thing and the advice: the nearest name, if there is one.
 fn or_near(near: Option<&str>) -> String {
     near.map_or_else(|| ";".to_owned(), |near| format!("; did you mean `{near}`?"))
 }

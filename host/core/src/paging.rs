@@ -57,7 +57,7 @@ impl Service {
         Ok(WantedPage { digest, from, limit: limit as usize })
     }
 
-    /// What was found for a page, with the cursor of the next one.
+    /// The entries of a page, with the cursor of the next one.
     pub(crate) fn sealed<T>(
         &self,
         page: &WantedPage,

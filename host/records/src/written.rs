@@ -147,8 +147,8 @@ fn imported_row(operation: &Operation, binding: &Binding, snippet: &Snippet) -> 
     }
 }
 
-/// The visibility of a record that came from elsewhere, of which only the scope is known: that of an
-/// agent's partition is the agent's.
+/// The visibility of a record that came from elsewhere, of which only the scope is known: that of
+/// an agent's partition is the agent's.
 pub fn visibility_in(scope: &Scope) -> Visibility {
     if scope.agent_id.is_some() { Visibility::Agent } else { Visibility::Company }
 }

@@ -13,13 +13,13 @@ use memhost_types::{
     VersionChoice,
 };
 
-/// What the binding that answers for a scope can do. All of it is absent where no binding answers.
+/// The abilities of the binding that answers for a scope; all are absent if no binding answers.
 #[derive(Debug, Clone, Default)]
 pub struct Abilities {
     /// The binding that answers; absent also for a company that has none yet and will get the
     /// built-in provider.
     pub binding_key: Option<BindingKey>,
-    /// Whose records it has.
+    /// The provider of its records.
     pub provider_key: Option<ProviderKey>,
     /// What the build that serves it, or would, can do beside the operations that every provider
     /// has.

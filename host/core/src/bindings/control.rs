@@ -46,10 +46,10 @@ pub struct CreateBinding {
     /// other.
     #[serde(default)]
     pub grants: Option<Grants>,
-    /// What the provider may use; the defaults where absent.
+    /// The provider's limits; the defaults if absent.
     #[serde(default)]
     pub limits: BindingLimits,
-    /// What it does with what passes; the defaults where absent.
+    /// Its rules for the data that passes; the defaults if absent.
     #[serde(default)]
     pub policy: BindingPolicy,
     /// Whether it becomes the company's default at once.
@@ -68,9 +68,9 @@ pub struct UpdateBinding {
     /// The provider's configuration, as a whole.
     #[schemars(transform = memhost_types::schema::free_json)]
     pub config: Option<JsonObject>,
-    /// What the provider may use, as a whole.
+    /// The provider's limits, as a whole.
     pub limits: Option<BindingLimits>,
-    /// What it does with what passes, as a whole.
+    /// Its rules for the data that passes, as a whole.
     pub policy: Option<BindingPolicy>,
     /// Whether it takes operations.
     pub enabled: Option<bool>,

@@ -80,7 +80,7 @@ impl Retention {
     }
 }
 
-/// What is kept of an erased company.
+/// The remains of an erased company.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Tombstone {
@@ -92,7 +92,8 @@ pub struct Tombstone {
     pub erased_by: Principal,
     /// Records that providers were told to forget and did, by binding.
     pub forgotten: BTreeMap<String, u64>,
-    /// What providers did not forget, a sentence each. It must be removed at their own systems.
+    /// Data that providers did not forget, a sentence each. It must be removed at their own
+    /// systems.
     pub not_forgotten: Vec<String>,
     /// Bindings whose provider has not confirmed it and that somebody gave up by name, and who.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -140,7 +141,7 @@ impl Drop for ImportGuard<'_> {
 }
 
 impl Companies {
-    /// Begins the import of a company; none where it is being imported already.
+    /// Begins the import of a company. `None` if it is being imported already.
     pub(crate) fn begin_import(&self, company: &CompanyId) -> Option<ImportGuard<'_>> {
         let is_first = self.importing.write().insert(company.clone());
         is_first.then(|| ImportGuard { companies: self, company: company.clone() })

@@ -34,7 +34,7 @@ const AT_ONCE: usize = 256;
 /// The longest line of an import, in bytes: a record of 1 MiB whose every byte is escaped fits.
 pub const MAX_LINE: usize = 16 << 20;
 
-/// What an operator decides before an import.
+/// An operator's decisions before an import.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ImportOptions {
     /// Whether the grants and limits of the file are accepted. Otherwise they are requests.
@@ -44,7 +44,7 @@ pub struct ImportOptions {
     pub accepts_unscoped: bool,
 }
 
-/// What was imported.
+/// The result of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Imported {
@@ -124,7 +124,7 @@ impl Service {
         }
     }
 
-    /// What a company has on this host; none where nothing is stored of it. An import that fails
+    /// What a company has on this host. `None` if nothing is stored of it. An import that fails
     /// removes everything of its company, so nothing may be there that is not the import's.
     async fn has_already(&self, company: &CompanyId) -> Result<Option<String>, ServiceError> {
         if !self.store.is_settled(company) {

@@ -32,7 +32,7 @@ const MOST_LOGGED: usize = 64;
 const MOST_COMPARED: usize = 256;
 const MOST_WRONG: usize = 4;
 
-/// What is stored of a known company.
+/// The row of a known company.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Made {

@@ -45,7 +45,7 @@ impl Service {
         companies
     }
 
-    /// Why a company cannot be used now; none where it can.
+    /// Why a company cannot be used now. `None` if it can.
     pub(crate) fn closed(&self, company: &CompanyId) -> Option<ServiceError> {
         if self.is_erased(company) {
             let is_complete = self.is_erasure_complete(company);

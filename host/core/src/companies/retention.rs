@@ -107,7 +107,7 @@ impl Service {
     }
 }
 
-/// What becomes of a row that is old.
+/// The change of a row that is old.
 struct Old {
     /// Whether anything changes.
     is_over: bool,

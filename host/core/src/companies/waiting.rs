@@ -25,7 +25,7 @@ const WAITING: &[u8] = b"waiting\0";
 /// How long a record waits that its provider could not take for a reason that passes.
 const AGAIN: Duration = Duration::from_secs(10);
 
-/// What waits.
+/// A row that waits.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Waiting {
@@ -139,7 +139,7 @@ pub(crate) async fn forget_records(
     }
 }
 
-/// Lines of a provider without those that name one of the records; none where no line does.
+/// Lines of a provider without those that name one of the records. `None` if no line does.
 fn without(lines: &str, gone: &[RecordHandle], found: &mut HashSet<RecordId>) -> Option<String> {
     let mut is_changed = false;
     let stays = |line: &&str| {

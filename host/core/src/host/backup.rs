@@ -46,7 +46,7 @@ pub struct BackupRequest {
     pub with_vault_key: bool,
 }
 
-/// What a backup contains.
+/// The contents of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BackupView {

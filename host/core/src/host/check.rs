@@ -19,13 +19,13 @@ pub enum Health {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Check {
-    /// What was checked.
+    /// The name of the check.
     pub name: &'static str,
     /// The result.
     pub health: Health,
     /// What was found.
     pub found: String,
-    /// What to do; empty where nothing is wrong.
+    /// Advice; empty if nothing is wrong.
     pub advice: String,
     /// What was found, for somebody who may not know companies, where `found` names one.
     #[serde(skip)]

@@ -43,7 +43,7 @@ impl Service {
         found.map(|plugin| plugin.component)
     }
 
-    /// What guests run in.
+    /// The sandbox of the guests.
     pub fn sandbox(&self) -> &Sandbox {
         &self.sandbox
     }

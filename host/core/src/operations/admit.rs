@@ -96,7 +96,7 @@ impl Service {
         })
     }
 
-    /// The rate limit of the binding that answers; none where it has no limit, or has not served
+    /// The rate limit of the binding that answers. `None` if it has no limit, or has not served
     /// yet.
     pub fn rate(
         &self,

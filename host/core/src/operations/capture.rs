@@ -120,7 +120,7 @@ struct Capture<'a, A> {
     /// Made where the host keeps the capture instead of calling the provider.
     kept: Option<Delivery>,
     ownership: Option<Ownership>,
-    /// What it takes the place of.
+    /// The records that it replaces.
     replaces: Option<Replacement>,
 }
 
@@ -129,7 +129,7 @@ impl<'a, A: Attempt> Capture<'a, A> {
         Self { caller, request, attempt, kept: None, ownership: None, replaces: None }
     }
 
-    /// What came before from the same source and is to be forgotten.
+    /// The earlier records of the source, which are to be forgotten.
     fn replacement(&self, opened: &Opened) -> Option<Replacement> {
         let operation = opened.operation();
         let of_everybody = self.attempt.replaces_of_everybody();

@@ -42,7 +42,7 @@ impl Service {
 struct Correct {
     request: CorrectRequest,
     author: Author,
-    /// What the host knows of the record as it is.
+    /// The present row of the record.
     row: Option<RecordRow>,
     ownership: Option<Ownership>,
     /// Where it waits for a person.

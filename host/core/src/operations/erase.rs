@@ -5,7 +5,7 @@ use crate::operations::runner::Target;
 use memhost_sandbox::{ErasureAnswer, OptionalInterface};
 use memhost_types::{Binding, BindingKey, FieldError, ForgetEffect, OperationErrorCode, Scope};
 
-/// What a provider has forgotten at once.
+/// The scope that a provider forgot at once.
 pub(crate) struct ForgottenAtOnce {
     /// How many records, where the provider knows it.
     pub(crate) count: Option<u64>,

@@ -97,7 +97,7 @@ impl Service {
     }
 }
 
-/// What the record of an operation says that was forgotten.
+/// The forgotten records that an operation names.
 pub(super) fn forgotten(answer: &ForgetAnswer) -> Completion {
     let gone = answer.outcomes.iter().filter(|outcome| outcome.effect != ForgetEffect::NotFound);
     Completion::records(gone.map(|outcome| outcome.handle.clone()).collect(), &answer.usage)

@@ -39,7 +39,7 @@ enum What {
     Scope,
 }
 
-/// What is to be forgotten at a binding.
+/// The records to forget at a binding.
 #[derive(Clone)]
 struct Wanted {
     what: What,
@@ -289,7 +289,7 @@ impl Service {
     }
 }
 
-/// What one operation has forgotten.
+/// The records that one operation has forgotten.
 struct Gone {
     operation_id: OperationId,
     forgotten: u32,

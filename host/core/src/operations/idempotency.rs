@@ -65,7 +65,7 @@ pub(crate) async fn clear(store: &dyn Store, company: &CompanyId) -> Result<(), 
     Ok(())
 }
 
-/// What is known of an idempotency key.
+/// The state of an idempotency key.
 pub enum Idempotent {
     /// Nothing yet: do it, and pass the answer to [`Service::answered`].
     New(Ticket),

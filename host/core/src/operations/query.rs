@@ -48,7 +48,7 @@ impl Service {
 pub(crate) struct ForHook<'a> {
     pub(crate) context: &'a HookContext,
     pub(crate) sender: &'a Principal,
-    /// What it says of the session.
+    /// Its metadata about the session.
     pub(crate) metadata: Option<&'a JsonObject>,
 }
 

@@ -48,9 +48,9 @@ pub(crate) type Target<'a> = (&'a mut Scope, Option<&'a BindingKey>);
 /// their order here.
 pub(crate) trait Step: Send + Sync {
     const KIND: OperationKind;
-    /// What the provider answers.
+    /// The provider's answer.
     type Answer: Send;
-    /// What the caller gets.
+    /// The caller's response.
     type Response: Send + Sync;
 
     fn target(&mut self) -> Target<'_>;
@@ -131,7 +131,7 @@ pub(crate) trait Step: Send + Sync {
         &[]
     }
 
-    /// What is written in one step with the intent of a write.
+    /// The changes written in one transaction with the intent of a write.
     fn intent(
         &mut self,
         _host: &Service,
@@ -157,7 +157,7 @@ pub(crate) trait Step: Send + Sync {
         answer: Self::Answer,
     ) -> impl Future<Output = Result<Self::Response, Refusal>> + Send;
 
-    /// What a refusal before the call leads to.
+    /// The consequence of a refusal before the call.
     fn refused(
         &mut self,
         _host: &Service,
@@ -167,7 +167,7 @@ pub(crate) trait Step: Send + Sync {
         Ended::Failed(refusal)
     }
 
-    /// What is written in one step with the completion, however the operation ended.
+    /// The changes written in one transaction with the completion, however the operation ended.
     fn writes(
         &mut self,
         _host: &Service,
@@ -205,7 +205,7 @@ impl From<Vec<TableWrite>> for Writes {
     }
 }
 
-/// What the steps after a provider's answer work with. They cannot end the operation.
+/// The context of the steps after a provider's answer. They cannot end the operation.
 pub(crate) struct Answered<'a> {
     pub(crate) host: &'a Service,
     /// The build that answered.
@@ -218,7 +218,7 @@ impl Answered<'_> {
         self.ending.id()
     }
 
-    /// What providers have reported to have used so far.
+    /// The usage that providers reported so far.
     pub(crate) fn usage(&self) -> Vec<Usage> {
         self.ending.operation().usage.clone()
     }

@@ -54,7 +54,7 @@ struct Upsert {
     request: UpsertRequest,
     author: Author,
     ownership: Option<Ownership>,
-    /// What another host knew of the one record of an import.
+    /// Another host's row of the one record of an import.
     row: Option<RecordRow>,
     /// Records that would take the place of others and wait for a person, with their numbers in the
     /// request. The request has the rest.

@@ -20,7 +20,7 @@ use memhost_types::{
     ReviewDecision, ReviewItem, ReviewStatus, Scope, UpsertRequest,
 };
 
-/// What the caller of a change that waits is told.
+/// The refusal for the caller of a change that waits.
 pub(crate) fn waits() -> Refusal {
     let message = "a person must approve the change first, and the record stays as it is until \
                    then; `memhost review \
@@ -28,14 +28,14 @@ pub(crate) fn waits() -> Refusal {
     Refusal::new(OperationErrorCode::ReviewRequired, message)
 }
 
-/// What the caller is told of an item.
+/// The caller's view of an item.
 pub(crate) fn in_review(item: &ReviewItem) -> Option<InReview> {
     let handle = item.subject.record()?.clone();
     Some(InReview { handle, review_id: item.id, reason: item.reasons.join("; ") })
 }
 
 impl Service {
-    /// Why a change of a record must wait; none where it may be made. What nobody is answered yet
+    /// Why a change of a record must wait. `None` if it may be made. What nobody is answered yet
     /// may be changed: it is judged afterwards. `write` is the record as it is to be, if that is
     /// known.
     pub(crate) async fn holds_change(

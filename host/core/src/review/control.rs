@@ -142,7 +142,7 @@ impl Service {
         }
     }
 
-    /// The review item of a capture that is held; none where it waits for something else. Its id is
+    /// The review item of a capture that is held. `None` if it waits for something else. Its id is
     /// the delivery's.
     pub(crate) fn held_item(&self, delivery: &Delivery) -> Option<ReviewItem> {
         if delivery.status != DeliveryStatus::Held {

@@ -5,14 +5,14 @@ use crate::operations::privacy::risk_of;
 use memhost_executor::off_executor;
 use memhost_types::{JsonObject, ReviewPolicy};
 
-/// What the policy says of a record.
+/// The policy's verdict on a record.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Verdict {
     /// `kind` of its metadata.
     pub(crate) kind: Option<String>,
     /// `confidence` of its metadata.
     pub(crate) confidence: Option<f64>,
-    /// What was found in its text: 0 to 2.
+    /// The level of personal data in its text: 0 to 2.
     pub(crate) pii_risk: u8,
     /// Why it waits; empty: it need not.
     pub(crate) reasons: Vec<String>,

@@ -26,7 +26,7 @@ pub enum ReviewError {
     Store(#[from] StoreError),
 }
 
-/// What was decided about a record that waited at some time.
+/// The decision about a record that waited at some time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Standing {
     /// The item that says it.

@@ -20,7 +20,7 @@ const MOST_IMPORTED: usize = 10_000;
 /// Records of one page of them.
 const IMPORTED_PAGE: u32 = 100;
 
-/// Who answers for what an operation wrote.
+/// The author of the records that an operation wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Author {
     /// An agent, a provider or the host: the policy judges it.
@@ -28,7 +28,7 @@ pub(crate) enum Author {
     /// A person who may review. It counts without a decision, and the queue shows that.
     Reviewer {
         principal: Principal,
-        /// What a decision is about. The decision is its entry in the queue.
+        /// The subject of a decision. The decision is its entry in the queue.
         decided: Option<Arc<Decided>>,
     },
 }
@@ -45,7 +45,7 @@ impl Decided {
         Self { about: handle.clone(), seen: OnceLock::new() }
     }
 
-    /// What the provider made of it, with its summary; none where it was not read.
+    /// What the provider made of it, with its summary. `None` if it was not read.
     pub(crate) fn seen(&self) -> Option<String> {
         self.seen.get().cloned()
     }

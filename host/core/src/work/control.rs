@@ -340,7 +340,7 @@ impl Service {
     }
 }
 
-/// What a person does with a delivery that was not delivered.
+/// A person's action on a delivery that was not delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryAction {
     /// Tries a dead one again.

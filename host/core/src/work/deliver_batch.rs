@@ -21,7 +21,7 @@ use memhost_types::{
 const AT_ONCE: usize = 1_000;
 const BYTES_AT_ONCE: usize = 8 * 1024 * 1024;
 
-/// What became of one event of a batch.
+/// The result of one event of a batch.
 #[derive(Debug)]
 pub struct BatchReceipt {
     /// The event.

@@ -29,22 +29,22 @@ const PAUSE: SignedDuration = SignedDuration::from_millis(50);
 
 /// A record that can be due.
 pub(crate) trait Due: Serialize + DeserializeOwned + Send + Sync + 'static {
-    /// What selects records of a list.
+    /// The filter of a list.
     type Filter: Sync;
     /// Which queue it belongs to.
     const KIND: DueKind;
     /// Where its records are.
     const TABLE: Table;
-    /// What the keys of its records have after the company.
+    /// The part of its keys after the company.
     const PREFIX: &'static [u8];
-    /// What errors call it.
+    /// Its name in errors.
     const NAME: &'static str;
 
     fn company_id(&self) -> &CompanyId;
     fn id(&self) -> Uuid;
     /// The binding whose limit it counts against.
     fn binding_id(&self) -> BindingId;
-    /// When it is due; none where it waits for nothing, or for a person.
+    /// When it is due. `None` if it waits for nothing, or for a person.
     fn due_at(&self) -> Option<Timestamp>;
     /// The row that marks it as known. It is the same for every record of the same event or
     /// provider's job.
@@ -220,7 +220,7 @@ impl<T: Due> DueQueue<T> {
         self.moved.send_modify(|count| *count += 1);
     }
 
-    /// What [`DueQueue::moved`] wakes.
+    /// A receiver that [`DueQueue::moved`] wakes.
     pub(crate) fn moves(&self) -> watch::Receiver<u64> {
         self.moved.subscribe()
     }

@@ -233,7 +233,7 @@ impl Service {
     }
 }
 
-/// What the provider is asked about a job.
+/// The question to the provider about a job.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asks {
     /// To run it.
@@ -294,7 +294,7 @@ impl Step for Work<'_> {
         self.ownership.as_ref()
     }
 
-    /// What it works on came with the capture.
+    /// Its material came with the capture.
     fn since(&self) -> Option<Since> {
         Some(Since::Operation(self.before.operation_id))
     }

@@ -105,7 +105,7 @@ impl Service {
     }
 }
 
-/// What is answered of recall.
+/// The answered part of recall.
 fn bounded(bundle: ContextBundle) -> Recall {
     let ContextBundle { mut snippets, profile_summary, degraded: missing, .. } = bundle;
     let mut bytes = 0;

@@ -13,7 +13,7 @@ use memhost_types::{BindingId, BindingKey, CompanyId, OperationErrorCode, Refusa
 
 /// How long a call that is on trial is waited for.
 const TRIAL: Duration = Duration::from_secs(1);
-/// What is drawn on top of a wait, at most.
+/// The most that is added to a wait at random.
 const MOST_LATER: Duration = Duration::from_secs(10);
 
 impl Service {

@@ -47,10 +47,10 @@ pub struct BindingView {
     /// The state of its circuit breaker.
     pub breaker: BreakerState,
     /// Why its calls fail: the error of the last one that trapped, timed out or could not reach the
-    /// system behind the provider; absent where the last call succeeded.
+    /// system behind the provider; absent if the last call succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failing: Option<String>,
-    /// What its provider last said of the system behind it; absent where it was not asked since the
+    /// What its provider last said of the system behind it; absent if it was not asked since the
     /// host started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub health: Option<HealthFound>,
@@ -77,11 +77,11 @@ pub struct WaitingView {
     /// Which.
     #[serde(flatten)]
     pub build: BuildView,
-    /// What nobody has decided about.
+    /// The requests that nobody has decided about.
     pub asks: Vec<PermissionRequest>,
 }
 
-/// What a binding uses of its limits and grants.
+/// The usage of a binding's limits and grants.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageView {
@@ -105,15 +105,15 @@ pub struct UsageView {
     pub outgoing_connections: u32,
 }
 
-/// What a binding's provider asks for beside what it was granted.
+/// The requests of a binding's provider beside its grants.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GrantsView {
-    /// What was granted.
+    /// The grants.
     pub granted: Grants,
-    /// What the newest build asks for, and whether somebody has decided about it.
+    /// The requests of the newest build, and whether somebody has decided about them.
     pub asked: Vec<AskedView>,
-    /// What an import asked for, until an operator decides about it.
+    /// Grants and limits that an import requests, until an operator decides about them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested: Option<RequestedGrants>,
     /// The version that asks.
@@ -125,7 +125,7 @@ pub struct GrantsView {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AskedView {
-    /// What, why and whether it works without.
+    /// The request, its reason, and whether the provider works without it.
     #[serde(flatten)]
     pub request: PermissionRequest,
     /// In words.
@@ -213,7 +213,7 @@ impl Service {
         Ok(view)
     }
 
-    /// What the company and its agents are assigned to, the company first.
+    /// The assignments of the company and its agents, the company first.
     pub fn targets(&self, company: &CompanyId) -> Vec<(Target, BindingKey)> {
         self.bindings.targets(company)
     }
@@ -337,7 +337,7 @@ impl Service {
 }
 
 impl BindingView {
-    /// What is wrong with the binding, a sentence each: what hinders its calls comes first.
+    /// The troubles of the binding, a sentence each: those that hinder its calls come first.
     pub(crate) fn troubles(&self) -> impl Iterator<Item = String> {
         let why = self.failing.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
         let breaker = match self.breaker {

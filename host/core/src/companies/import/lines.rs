@@ -148,7 +148,7 @@ impl<'a> Importing<'a> {
         }
     }
 
-    /// What can be said only when every line is there.
+    /// The checks that need every line.
     pub(super) async fn finish(&mut self) -> Result<(), ServiceError> {
         if !self.ended {
             return Err(self.wrong("the last line is missing: the export was cut off"));

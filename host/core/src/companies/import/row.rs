@@ -111,7 +111,7 @@ fn read<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
 }
 
 impl Row {
-    /// What is stored: only what was read.
+    /// The stored form: only parsed fields.
     pub(super) fn encode(&self) -> Result<Vec<u8>, store::StoreError> {
         match self {
             Self::Retention(row) => store::encode("retention", row),
@@ -209,7 +209,7 @@ pub(super) fn operation(
     /// Numbers without a record between two operations: those of calls that a crash has cut off,
     /// and of refusals.
     const MOST_GAP: u64 = 1 << 24;
-    /// What is left for the company's own operations.
+    /// The numbers left for the company's own operations.
     const LEFT: u64 = 1 << 32;
     let foreign = |found: &CompanyId| found != company;
     let sources = operation.source.iter().map(|source| &source.company_id);

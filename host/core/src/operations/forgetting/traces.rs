@@ -17,12 +17,12 @@ use memhost_types::{
 /// Operations that are read at a time.
 const PAGE: usize = 200;
 
-/// What is forgotten beside the records that are known.
+/// Records to forget beside those that are known.
 #[derive(Clone, Copy)]
 pub(crate) enum Origin<'a> {
     /// Nothing.
     None,
-    /// What came from these sources.
+    /// Records of these sources.
     Sources(&'a [SourceSelector]),
     /// What was for a scope and a reader may read, of operations with a lower number than this one.
     Scope(&'a Scope, &'a Reader, OperationId),
