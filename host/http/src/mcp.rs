@@ -28,8 +28,8 @@ use axum::middleware::from_fn;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
-pub use self::added::{AddedTool, McpTools, Running, ToolAnswer};
-pub use self::call::{Call, Written};
+pub use self::added::{AddedTool, McpTools, Running};
+pub use self::call::{Call, ToolAnswer, Written};
 pub use self::error::McpError;
 pub(crate) use self::error::names_operation;
 pub use self::request_scope::RequestScope;

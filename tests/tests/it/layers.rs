@@ -286,7 +286,6 @@ const IN_CIRCLES: &[(&str, usize)] = &[
     ("conformance", 3),
     ("core", 20),
     ("explorer", 47),
-    ("http", 3),
     ("integrations", 4),
     ("oplog", 8),
     ("pii", 13),

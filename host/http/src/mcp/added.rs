@@ -5,14 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::http::Extensions;
-use rmcp::model::{CallToolResult, ContentBlock};
-use serde::Serialize;
-use serde_json::Value;
 
-use super::call::Call;
+use super::call::{Call, ToolAnswer};
 use super::error::McpError;
-use super::request_scope::ToolNames;
-use super::tools::Tool;
 use memhost_core::Abilities;
 use memhost_types::{JsonObject, OperationKind};
 
@@ -54,13 +49,6 @@ pub struct AddedTool {
     pub run: for<'a> fn(Call<'a>, Option<JsonObject>) -> Running<'a>,
 }
 
-impl AddedTool {
-    /// As a client is shown it.
-    pub fn described(&'static self) -> Value {
-        serde_json::to_value(Tool::Added(self).describe(ToolNames::Dotted)).unwrap_or_default()
-    }
-}
-
 impl fmt::Debug for AddedTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
@@ -75,15 +63,3 @@ impl PartialEq for AddedTool {
 }
 
 impl Eq for AddedTool {}
-
-/// What a tool answers.
-pub struct ToolAnswer(pub(super) CallToolResult);
-
-impl ToolAnswer {
-    /// An answer as text, for models that are shown nothing else, and as data.
-    pub fn new(text: String, answer: &impl Serialize) -> Self {
-        let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-        result.structured_content = Some(serde_json::to_value(answer).unwrap_or(Value::Null));
-        Self(result)
-    }
-}

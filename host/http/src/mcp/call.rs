@@ -1,9 +1,9 @@
 //! The work of each tool: one call of `core`.
 
-use rmcp::model::CallToolResult;
+use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
+use serde_json::Value;
 
-use super::added::ToolAnswer;
 use super::arguments::{
     self, CHARS, DEFAULT_CHARS, MAX_IDS, MAX_NODES, MAX_QUERY, MAX_SUMMARY, MAX_TEXT, MAX_TOP_K,
 };
@@ -29,6 +29,18 @@ pub struct Call<'a> {
     /// The caller and the scope.
     pub request: RequestScope,
     pub(super) abilities: Abilities,
+}
+
+/// What a tool answers.
+pub struct ToolAnswer(pub(super) CallToolResult);
+
+impl ToolAnswer {
+    /// An answer as text, for models that are shown nothing else, and as data.
+    pub fn new(text: String, answer: &impl Serialize) -> Self {
+        let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+        result.structured_content = Some(serde_json::to_value(answer).unwrap_or(Value::Null));
+        Self(result)
+    }
 }
 
 /// One record that was written.

@@ -189,6 +189,13 @@ impl Tool {
     }
 }
 
+impl AddedTool {
+    /// As a client is shown it.
+    pub fn described(&'static self) -> Value {
+        serde_json::to_value(Tool::Added(self).describe(ToolNames::Dotted)).unwrap_or_default()
+    }
+}
+
 /// Whether the body of a request to `/mcp` calls a tool that writes.
 pub(crate) fn is_write(body: &[u8], tools: McpTools) -> bool {
     let Ok(message) = serde_json::from_slice::<Value>(body) else { return false };
