@@ -284,7 +284,7 @@ const IN_CIRCLES: &[(&str, usize)] = &[
     ("bridge", 3),
     ("cli", 18),
     ("conformance", 3),
-    ("core", 20),
+    ("core", 14),
     ("explorer", 47),
     ("integrations", 4),
     ("oplog", 8),
