@@ -83,19 +83,9 @@ const ADVERSARIAL: u8 = 5;
 /// Where and why it is not of this format.
 pub fn read(path: &str, text: &str) -> Result<Vec<Conversation>, EvalError> {
     let format = |message: String| EvalError::Format { path: path.to_owned(), message };
-    let samples: Vec<Sample> = serde_json::from_str(text).map_err(|error| format(said(&error)))?;
+    let samples: Vec<Sample> =
+        serde_json::from_str(text).map_err(|error| format(error.to_string()))?;
     samples.into_iter().map(|sample| conversation(sample).map_err(format)).collect()
-}
-
-/// The error of the file, in plain words.
-fn said(error: &serde_json::Error) -> String {
-    let message = error.to_string();
-    if !error.is_data() {
-        return format!("it is no valid JSON: {}", memhost_types::plain_syntax(&message));
-    }
-    let said = memhost_types::plain(&message);
-    let what = said.field.map_or_else(|| "a value of it".to_owned(), |field| format!("`{field}`"));
-    format!("{what} {}", said.text)
 }
 
 fn conversation(sample: Sample) -> Result<Conversation, String> {

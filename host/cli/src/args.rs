@@ -3,9 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use ipnet::IpNet;
 
-use super::argument::day;
+use super::CliError;
+use super::argument::{addresses, day};
 use super::output::Format;
+use memhost_conformance::Network;
+use memhost_types::SecretUse;
 
 /// How the answer is shown.
 #[derive(Debug, Clone, Args)]
@@ -65,7 +69,7 @@ pub(super) struct HostArgs {
 #[derive(Debug, Clone, Args)]
 pub(super) struct CompanyArgs {
     /// Company ID [default: the context's].
-    #[arg(long, short, env = "MEMHOST_COMPANY", value_name = "ID")]
+    #[arg(long, short, env = "MEMHOST_COMPANY", value_name = "ID", id = "companyId")]
     pub(super) company: Option<String>,
     #[command(flatten)]
     pub(super) host: HostArgs,
@@ -77,28 +81,34 @@ pub(super) struct ScopeArgs {
     #[command(flatten)]
     pub(super) company: CompanyArgs,
     /// Agent ID that the command acts as [default: the context's].
-    #[arg(long, env = "MEMHOST_AGENT", value_name = "ID", help_heading = "Scope")]
+    #[arg(
+        long,
+        env = "MEMHOST_AGENT",
+        value_name = "ID",
+        help_heading = "Scope",
+        id = "scope.agentId"
+    )]
     pub(super) agent: Option<String>,
     /// Binding to use instead of the assigned one.
-    #[arg(long, value_name = "KEY", help_heading = "Scope")]
+    #[arg(long, value_name = "KEY", help_heading = "Scope", id = "bindingKey")]
     pub(super) binding: Option<String>,
     /// Project ID of the scope.
-    #[arg(long, value_name = "ID", help_heading = "Scope")]
+    #[arg(long, value_name = "ID", help_heading = "Scope", id = "scope.projectId")]
     pub(super) project: Option<String>,
     /// Issue ID of the scope.
-    #[arg(long, value_name = "ID", help_heading = "Scope")]
+    #[arg(long, value_name = "ID", help_heading = "Scope", id = "scope.issueId")]
     pub(super) issue: Option<String>,
     /// Run ID of the scope.
-    #[arg(long, value_name = "ID", help_heading = "Scope")]
+    #[arg(long, value_name = "ID", help_heading = "Scope", id = "scope.runId")]
     pub(super) run: Option<String>,
     /// Subject ID of the scope: an external or user identity.
-    #[arg(long, value_name = "ID", help_heading = "Scope")]
+    #[arg(long, value_name = "ID", help_heading = "Scope", id = "scope.subjectId")]
     pub(super) subject: Option<String>,
     /// Session key of the scope.
-    #[arg(long, value_name = "KEY", help_heading = "Scope")]
+    #[arg(long, value_name = "KEY", help_heading = "Scope", id = "scope.sessionKey")]
     pub(super) session: Option<String>,
     /// Namespace of the scope: an explicit partition.
-    #[arg(long, value_name = "NAME", help_heading = "Scope")]
+    #[arg(long, value_name = "NAME", help_heading = "Scope", id = "scope.namespace")]
     pub(super) namespace: Option<String>,
 }
 
@@ -154,10 +164,14 @@ pub(super) struct PageArgs {
 /// value, what reads the value where not every text is valid, then the host's parameter and the
 /// help.
 macro_rules! filters {
-    ($name:ident { $($flag:ident $(<$value:tt>)? $([$parser:expr])? = $parameter:tt, $help:tt;)* }) => {
+    ($name:ident { $($flag:ident <$value:tt> $([$parser:expr])? = $parameter:tt, $help:tt;)* }) => {
         #[derive(Debug, clap::Args)]
         pub(super) struct $name {
-            $(#[doc = $help] #[arg(long $(, value_name = $value)? $(, value_parser = $parser)?)] $flag: Option<String>,)*
+            $(
+                #[doc = $help]
+                #[arg(long, id = $parameter, value_name = $value $(, value_parser = $parser)?)]
+                $flag: Option<String>,
+            )*
         }
 
         impl $name {
@@ -170,10 +184,60 @@ macro_rules! filters {
 }
 pub(super) use filters;
 
+/// This machine: a stand-in for a service runs beside its author.
+const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
+
+/// The flags with which an author lets a build reach the network.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct NetworkArgs {
+    /// Grant the origins and secrets that the provider requests, and allow network access.
+    #[arg(long)]
+    allow_network: bool,
+    /// With --allow-network: secret to read from the environment variable of the same name, and
+    /// where in a request it goes, such as KEY=query:key; repeatable [default place:
+    /// header:authorization:Bearer].
+    #[arg(long, requires = "allow_network", value_name = "NAME[=USE]")]
+    secret_env: Vec<String>,
+    /// With --allow-network: allow connections to this private address range, such as 10.0.0.0/8;
+    /// repeatable [default: this machine].
+    #[arg(long, requires = "allow_network", value_name = "CIDR", value_parser = addresses)]
+    private_range: Vec<IpNet>,
+}
+
+impl NetworkArgs {
+    /// What the build may reach; none without `--allow-network`.
+    pub(crate) fn network(&self) -> Result<Option<Network>, CliError> {
+        if !self.allow_network {
+            return Ok(None);
+        }
+        let secrets =
+            self.secret_env.iter().map(|given| secret(given)).collect::<Result<_, _>>()?;
+        let private_ranges = match self.private_range.is_empty() {
+            true => LOOPBACK.iter().filter_map(|range| range.parse().ok()).collect(),
+            false => self.private_range.clone(),
+        };
+        Ok(Some(Network { secrets, private_ranges }))
+    }
+}
+
+fn secret(given: &str) -> Result<(String, String, SecretUse), CliError> {
+    let (name, used_as) = match given.split_once('=') {
+        Some((name, used_as)) => {
+            (name, used_as.parse().map_err(|error| CliError::input("--secret-env", error))?)
+        }
+        None => (given, SecretUse::bearer()),
+    };
+    match std::env::var(name) {
+        Ok(value) => Ok((name.to_owned(), value, used_as)),
+        Err(error) => Err(CliError::input("--secret-env", format!("{name}: {error}"))),
+    }
+}
+
 /// One item of a company.
 #[derive(Debug, Clone, Args)]
 pub(super) struct OneArgs {
     /// The ID.
+    #[arg(id = "operationId|jobId|deliveryId|reviewId", value_name = "ID")]
     pub(super) id: String,
     #[command(flatten)]
     pub(super) company: CompanyArgs,
@@ -188,10 +252,19 @@ pub(super) struct ShowArgs {
     pub(super) watch: WatchArgs,
 }
 
+/// The revision of a binding that somebody has seen.
+#[derive(Debug, Args)]
+pub(super) struct SeenArgs {
+    /// Fail with a conflict unless the binding still has this revision.
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) revision: Option<u64>,
+}
+
 /// One item of a company that has a name instead of an ID.
 #[derive(Debug, Clone, Args)]
 pub(super) struct NamedArgs {
     /// The key or name.
+    #[arg(id = "name|key|bindingKey", value_name = "NAME")]
     pub(super) name: String,
     #[command(flatten)]
     pub(super) company: CompanyArgs,

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::CliError;
-use memhost_types::{IpNet, JsonObject, plain_syntax};
+use memhost_types::{DigestError, IpNet, JsonObject, VersionChoice};
 
 /// The text itself, or standard input where the text is `-`.
 pub(super) fn text(text: &str) -> Result<String, CliError> {
@@ -68,9 +68,8 @@ pub(super) fn confirm(yes: bool, question: &str) -> Result<(), CliError> {
 
 /// Reads JSON; `what` names the argument or the file in errors.
 pub(super) fn json<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, CliError> {
-    serde_json::from_str(text).map_err(|error| {
-        CliError::input(what, format!("is no valid JSON: {}", plain_syntax(&error.to_string())))
-    })
+    serde_json::from_str(text)
+        .map_err(|error| CliError::input(what, format!("is no valid JSON: {error}")))
 }
 
 /// Reads a JSON object, if one is given; `argument` names it in errors.
@@ -86,7 +85,7 @@ pub(super) fn object(argument: &str, text: Option<&str>) -> Result<Option<JsonOb
         Ok(Value::Array(_)) => Err(wrong("a JSON list")),
         Ok(Value::Null) => Err(wrong("null")),
         Ok(_) => Err(wrong("a single JSON value")),
-        Err(error) => Err(wrong(&format!("no valid JSON ({})", plain_syntax(&error.to_string())))),
+        Err(error) => Err(wrong(&format!("no valid JSON ({error})"))),
     });
     read.transpose()
 }
@@ -141,21 +140,27 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
     number.checked_mul(factor).ok_or_else(|| "is too large".to_owned())
 }
 
-/// A range of versions or the digest of a build. A version alone could mean this one only, or all
-/// that are compatible.
-pub(super) fn versions(text: &str) -> Result<String, String> {
+/// A range of versions or the digest of a build, in the host's form. A version alone could mean
+/// this one only, or all that are compatible.
+pub(super) fn versions(text: &str) -> Result<VersionChoice, String> {
+    if text.starts_with("sha256:") {
+        return text
+            .parse()
+            .map(VersionChoice::Pin)
+            .map_err(|error: DigestError| error.to_string());
+    }
     let is_bare = text.split(',').map(str::trim).any(|part| {
         let numbers: Vec<_> = part.split('.').collect();
         numbers.len() == 3 && part.starts_with(|c: char| c.is_ascii_digit()) && !part.contains('*')
     });
-    match is_bare && !text.starts_with("sha256:") {
-        true => Err(format!(
+    if is_bare {
+        return Err(format!(
             "could mean two things: write `={text}` for this version only, `^{text}` for it and \
-             all \
-                             compatible ones"
-        )),
-        false => Ok(text.to_owned()),
+             all compatible ones"
+        ));
     }
+    VersionChoice::follow(text)
+        .ok_or("is no range of versions; write it like ^1.2, =1.2.3 or '>=1, <3'".to_owned())
 }
 
 /// A duration in seconds: whole numbers with `s`, `m`, `h` or `d`.

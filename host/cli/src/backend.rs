@@ -3,14 +3,16 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::Value;
 use ureq::unversioned::resolver::DefaultResolver;
 
 use super::CliError;
+use super::answer::Answer;
 use super::args::HostArgs;
 use super::config::HostConfig;
 use super::connection::Connection;
-use super::directories::check_data;
+use super::user_files::check_data;
 use memhost_agent_hooks::UnixConnector;
 use memhost_core::Service;
 use memhost_server::{InProcess, Method, Request};
@@ -46,28 +48,40 @@ impl Backend {
         Self::Direct(Box::new(InProcess::new(service)))
     }
 
-    pub(super) async fn get(&self, path: &str) -> Result<Value, CliError> {
+    pub(super) async fn get<T>(&self, path: &str) -> Result<Answer<T>, CliError> {
         self.call(Method::Get, path, None).await
     }
 
-    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Value, CliError> {
-        self.call(Method::Post, path, Some(body)).await
+    pub(super) async fn post<T>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<Answer<T>, CliError> {
+        self.call(Method::Post, path, Some(written(body)?)).await
     }
 
-    pub(super) async fn put(&self, path: &str, body: &Value) -> Result<Value, CliError> {
-        self.call(Method::Put, path, Some(body)).await
+    pub(super) async fn put<T>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<Answer<T>, CliError> {
+        self.call(Method::Put, path, Some(written(body)?)).await
     }
 
-    pub(super) async fn patch(&self, path: &str, body: &Value) -> Result<Value, CliError> {
-        self.call(Method::Patch, path, Some(body)).await
+    pub(super) async fn patch<T>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<Answer<T>, CliError> {
+        self.call(Method::Patch, path, Some(written(body)?)).await
     }
 
     /// Sends a DELETE request. With a revision it fails if the revision changed.
-    pub(super) async fn delete(
+    pub(super) async fn delete<T>(
         &self,
         path: &str,
         revision: Option<u64>,
-    ) -> Result<Value, CliError> {
+    ) -> Result<Answer<T>, CliError> {
         let headers =
             revision.map(|revision| ("if-match", format!("\"{revision}\""))).into_iter().collect();
         let request = Request {
@@ -85,7 +99,7 @@ impl Backend {
     }
 
     /// A request body that is not JSON.
-    pub(super) async fn upload(&self, path: &str, body: String) -> Result<Value, CliError> {
+    pub(super) async fn upload<T>(&self, path: &str, body: String) -> Result<Answer<T>, CliError> {
         let request = Request {
             method: Method::Post,
             path: path.to_owned(),
@@ -139,18 +153,14 @@ impl Backend {
         }
     }
 
-    async fn call(
+    async fn call<T>(
         &self,
         method: Method,
         path: &str,
-        body: Option<&Value>,
-    ) -> Result<Value, CliError> {
-        let body = body.map(Value::to_string);
-        json(
-            &self
-                .bytes(Request { method, path: path.to_owned(), body, headers: Vec::new() })
-                .await?,
-        )
+        body: Option<String>,
+    ) -> Result<Answer<T>, CliError> {
+        let request = Request { method, path: path.to_owned(), body, headers: Vec::new() };
+        json(&self.bytes(request).await?)
     }
 
     async fn bytes(&self, request: Request) -> Result<Vec<u8>, CliError> {
@@ -256,11 +266,16 @@ impl Remote {
     }
 }
 
+fn written(body: &impl Serialize) -> Result<String, CliError> {
+    serde_json::to_string(body).map_err(CliError::host)
+}
+
 /// The JSON of an answer; null for an empty one.
-fn json(body: &[u8]) -> Result<Value, CliError> {
+fn json<T>(body: &[u8]) -> Result<Answer<T>, CliError> {
     if body.is_empty() {
-        return Ok(Value::Null);
+        return Ok(Answer::new(Value::Null));
     }
     serde_json::from_slice(body)
+        .map(Answer::new)
         .map_err(|error| CliError::Host(format!("the host's answer is not JSON: {error}")))
 }

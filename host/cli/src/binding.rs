@@ -5,18 +5,25 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use self::change::UpdateArgs;
 use self::grant::GrantArgs;
+use self::shown::{BINDINGS, deletion, kept_instead, one, reroute, resolved};
 use super::CliError;
-use super::args::{CompanyArgs, NamedArgs, PageArgs, ShowNamedArgs};
+use super::answer::Answer;
+use super::args::{CompanyArgs, NamedArgs, PageArgs, SeenArgs, ShowNamedArgs};
 use super::argument::{confirm, input, object, versions, without_nulls};
-use super::output::{escape, moment, table, text};
-use super::page::{self, items};
+use super::page;
+use super::texts::escape;
+use memhost_core::BindingView;
+use memhost_http::ProblemCode;
+use memhost_http::api::{Items, TargetView};
+use memhost_types::VersionChoice;
 
 mod change;
 mod grant;
+mod shown;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum BindingCommand {
@@ -44,13 +51,13 @@ pub(super) enum BindingCommand {
     /// Assign a binding to the company or to one agent, or remove the assignment.
     Assign {
         /// Binding key.
-        #[arg(required_unless_present = "none")]
+        #[arg(id = "bindingKey", value_name = "KEY", required_unless_present = "none")]
         key: Option<String>,
         /// Remove the assignment.
-        #[arg(long, conflicts_with = "key")]
+        #[arg(long, conflicts_with = "bindingKey")]
         none: bool,
         /// Assign for this agent only.
-        #[arg(long, value_name = "ID")]
+        #[arg(long, value_name = "ID", id = "agentId")]
         agent: Option<String>,
         /// Do it without asking.
         #[arg(long)]
@@ -61,10 +68,10 @@ pub(super) enum BindingCommand {
     /// Show which binding is used, and why.
     Resolve {
         /// Resolve for this agent.
-        #[arg(long, value_name = "ID")]
+        #[arg(long, value_name = "ID", id = "agentId")]
         agent: Option<String>,
         /// Resolve as for a request that names this binding.
-        #[arg(long, value_name = "KEY")]
+        #[arg(long, value_name = "KEY", id = "bindingKey")]
         binding: Option<String>,
         /// Show the result of every resolution rule.
         #[arg(long)]
@@ -77,20 +84,13 @@ pub(super) enum BindingCommand {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct SeenArgs {
-    /// Fail with a conflict unless the binding still has this revision.
-    #[arg(long, value_name = "NUMBER")]
-    revision: Option<u64>,
-}
-
-#[derive(Debug, Args)]
 pub(super) struct CreateArgs {
     /// Binding key, unique in the company.
     key: String,
     #[command(flatten)]
     company: CompanyArgs,
     /// Provider key.
-    #[arg(long, default_value = "local-markdown", value_name = "KEY")]
+    #[arg(long, default_value = "local-markdown", value_name = "KEY", id = "providerKey")]
     provider: String,
     /// Provider configuration, a JSON object.
     #[arg(long, default_value = "{}", value_name = "JSON")]
@@ -99,8 +99,8 @@ pub(super) struct CreateArgs {
     #[arg(long, conflicts_with = "config", value_name = "FILE")]
     config_file: Option<PathBuf>,
     /// Provider versions: a range such as '^1.2', or the digest of one build.
-    #[arg(long, value_name = "RANGE|DIGEST", value_parser = versions)]
-    versions: Option<String>,
+    #[arg(long, value_name = "RANGE|DIGEST", value_parser = versions, id = "version|version.follow|version.pin")]
+    versions: Option<VersionChoice>,
     /// Grants as a JSON object, such as '{"storageBytes":1000000}' [default: none].
     #[arg(long, value_name = "JSON")]
     grants: Option<String>,
@@ -131,9 +131,7 @@ const UNSEEN: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(command: BindingCommand) -> Result<(), CliError> {
     match command {
-        BindingCommand::List(page) => {
-            page::list_as(&page, "bindings", &[], |answer| rows(items(answer, "items"))).await
-        }
+        BindingCommand::List(page) => page::list(&page, "bindings", &[], BINDINGS).await,
         BindingCommand::Show(args) => {
             page::show(&args.named.company, &args.watch, "bindings", &args.named.name).await
         }
@@ -142,7 +140,7 @@ pub(super) async fn run(command: BindingCommand) -> Result<(), CliError> {
         BindingCommand::Delete { named, seen, yes } => {
             let session = named.company.open().await?;
             let binding = session.get(&format!("bindings/{}", escape(&named.name))).await?;
-            confirm(yes, &deletion(&binding))?;
+            confirm(yes, &deletion(&binding.read()?))?;
             let path = session.path(&format!("bindings/{}", escape(&named.name)));
             let answer = session.host.delete(&path, seen.revision).await?;
             session.gone(&answer, &format!("deleted the binding {}", named.name))
@@ -151,10 +149,10 @@ pub(super) async fn run(command: BindingCommand) -> Result<(), CliError> {
         BindingCommand::Assign { key, none: _, agent, yes, company } => {
             let session = company.open().await?;
             if agent.is_none() {
-                let targets = session.get("targets").await?;
-                let present =
-                    items(&targets, "items").iter().find(|target| target["agentId"].is_null());
-                if let Some(question) = reroute(present, key.as_deref()) {
+                let targets: Items<TargetView> = session.get("targets").await?.read()?;
+                let present = targets.items.iter().find(|target| target.agent_id.is_none());
+                let present = present.map(|target| target.binding_key.as_str());
+                if let Some(question) = present.and_then(|now| reroute(now, key.as_deref())) {
                     confirm(yes, &question)?;
                 }
             }
@@ -174,63 +172,16 @@ pub(super) async fn run(command: BindingCommand) -> Result<(), CliError> {
             let query =
                 page::query(&[("agentId", agent.as_deref()), ("bindingKey", binding.as_deref())]);
             let answer = session.get(&format!("resolve?{query}")).await?;
-            session.show(&answer, "steps", |answer| resolved(answer, why))
+            session.show_list(&answer, |answer| resolved(answer, why))
         }
         BindingCommand::Reset(named) => {
             let session = named.company.open().await?;
             let answer = session
                 .post(&format!("bindings/{}/reset", escape(&named.name)), &json!({}))
                 .await?;
-            session.show(&answer, "", one)
+            session.show(&answer, one)
         }
     }
-}
-
-/// What the deletion of a binding means.
-fn deletion(binding: &Value) -> String {
-    let key = text(binding, "/key");
-    let agents: Vec<String> =
-        items(binding, "agents").iter().map(|agent| text(agent, "")).collect();
-    let whom = match (binding["isDefault"] == true, agents.is_empty()) {
-        (true, true) => "answers for the whole company".to_owned(),
-        (true, false) => format!("answers for the whole company and for {}", agents.join(", ")),
-        (false, false) => format!("answers for {}", agents.join(", ")),
-        (false, true) => "answers for nobody who does not name it".to_owned(),
-    };
-    format!(
-        "The binding {key} {whom}. Delete it, with everything that its provider stored in the host?"
-    )
-}
-
-/// What another default of the company means; none where nothing changes for anybody.
-fn reroute(present: Option<&Value>, key: Option<&str>) -> Option<String> {
-    let present = text(present?, "/bindingKey");
-    match key {
-        Some(key) if key == present => None,
-        Some(key) => Some(format!(
-            "The whole company uses {present}, except for agents with their own. Let it use {key} \
-             from now on?"
-        )),
-        None => Some(format!(
-            "The whole company uses {present}, except for agents with their own. Let it use none?"
-        )),
-    }
-}
-
-/// The resolved binding; with `why` also the result of every rule.
-fn resolved(answer: &Value, why: bool) -> String {
-    let (key, provider) = (text(answer, "/binding/key"), text(answer, "/binding/providerKey"));
-    let mut lines =
-        vec![format!("{key} ({provider}), by {}", text(answer, "/why").replace('_', " "))];
-    for step in items(answer, "steps").iter().filter(|_| why) {
-        let mark = if step["decides"] == true { "decides" } else { "       " };
-        lines.push(format!(
-            "  {mark}  {}: {}",
-            text(step, "/rule").replace('_', " "),
-            text(step, "/says")
-        ));
-    }
-    lines.join("\n")
 }
 
 async fn create(args: CreateArgs) -> Result<(), CliError> {
@@ -240,7 +191,7 @@ async fn create(args: CreateArgs) -> Result<(), CliError> {
         "providerKey": args.provider,
         "config": object("--config", Some(&config))?,
         "default": args.default,
-        "version": args.versions.as_deref().map(change::version),
+        "version": args.versions,
         "grants": object("--grants", args.grants.as_deref())?,
         "limits": object("--limits", args.limits.as_deref())?,
         "policy": object("--policy", args.policy.as_deref())?,
@@ -252,10 +203,12 @@ async fn create(args: CreateArgs) -> Result<(), CliError> {
     };
     let answer =
         if args.no_wait { send().await? } else { once_loaded(&args.provider, send).await? };
-    session.show(&answer, "", one)?;
-    match kept_instead(&answer, &args.key, &args.provider, &session.company)
-        .filter(|_| args.if_missing)
-    {
+    session.show(&answer, one)?;
+    if !args.if_missing {
+        return Ok(());
+    }
+    let present = answer.read()?.binding;
+    match kept_instead(&present, &args.key, &args.provider, &session.company) {
         Some(said) => Ok(writeln!(std::io::stderr(), "{said}")?),
         None => Ok(()),
     }
@@ -265,25 +218,25 @@ async fn create(args: CreateArgs) -> Result<(), CliError> {
 /// at once.
 async fn once_loaded(
     provider: &str,
-    send: impl AsyncFn() -> Result<Value, CliError>,
-) -> Result<Value, CliError> {
+    send: impl AsyncFn() -> Result<Answer<BindingView>, CliError>,
+) -> Result<Answer<BindingView>, CliError> {
     let (began, mut is_told) = (Instant::now(), false);
     loop {
         let answer = send().await;
         let code = match &answer {
-            Err(CliError::Problem { code, .. }) => code.as_deref(),
+            Err(CliError::Problem { code, .. }) => *code,
             _ => None,
         };
         let most = match code {
-            Some("provider_loading") => LOADING,
+            Some(ProblemCode::ProviderLoading) => LOADING,
             // It may have been copied into the plugins directory a moment ago.
-            Some("no_provider") => UNSEEN,
+            Some(ProblemCode::NoProvider) => UNSEEN,
             _ => return answer,
         };
         if began.elapsed() >= most {
             return answer;
         }
-        if code == Some("provider_loading") && !is_told {
+        if code == Some(ProblemCode::ProviderLoading) && !is_told {
             is_told = true;
             let seconds = LOADING.as_secs();
             writeln!(
@@ -295,74 +248,4 @@ async fn once_loaded(
         }
         tokio::time::sleep(AGAIN).await;
     }
-}
-
-/// What is said where a company has a default binding and the one that was asked for was not made.
-fn kept_instead(present: &Value, key: &str, provider: &str, company: &str) -> Option<String> {
-    let (own, of) = (text(present, "/key"), text(present, "/providerKey"));
-    match (own == key, of == provider) {
-        (true, true) => None,
-        (true, false) => Some(format!(
-            "the binding `{own}` is there already, with the provider `{of}`; nothing was changed"
-        )),
-        (false, _) => {
-            Some(format!("{company} has the default binding `{own}`; `{key}` was not made"))
-        }
-    }
-}
-
-/// One binding as a table.
-pub(super) fn one(binding: &Value) -> String {
-    rows(std::slice::from_ref(binding))
-}
-
-fn rows(bindings: &[Value]) -> String {
-    let row = |binding: &Value| {
-        let agents = binding["agents"].as_array().cloned().unwrap_or_default();
-        let mut assigned_to: Vec<String> = agents.iter().map(|agent| text(agent, "")).collect();
-        if binding["isDefault"] == true {
-            assigned_to.insert(0, "company".to_owned());
-        }
-        vec![
-            text(binding, "/key"),
-            format!("{} {}", text(binding, "/providerKey"), text(binding, "/serving/version"))
-                .trim_end()
-                .to_owned(),
-            assigned_to.join(", "),
-            state(binding),
-            moment(&text(binding, "/createdAt")),
-        ]
-    };
-    table(
-        &["key", "provider", "assigned to", "state", "created"],
-        bindings.iter().map(row).collect(),
-    )
-}
-
-/// The state of a binding, in a few words.
-fn state(binding: &Value) -> String {
-    let mut all = Vec::new();
-    if binding["enabled"] == false {
-        all.push("disabled".to_owned());
-    }
-    match binding["breaker"]["state"].as_str() {
-        Some("open") => {
-            let why = binding["failing"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
-            all.push(format!("circuit open because the provider keeps failing{why}"));
-        }
-        Some("half_open") => {
-            all.push("circuit half open: the provider is being retried".to_owned());
-        }
-        _ => {}
-    }
-    for waiting in binding["waiting"].as_array().into_iter().flatten() {
-        all.push(format!("version {} waits for a grant", text(waiting, "/version")));
-    }
-    for kept in binding["rejectedVersions"].as_array().into_iter().flatten() {
-        all.push(format!("version {} was rejected", text(kept, "/version")));
-    }
-    all.extend(
-        binding["warnings"].as_array().into_iter().flatten().map(|warning| text(warning, "")),
-    );
-    if all.is_empty() { "enabled".to_owned() } else { all.join("; ") }
 }

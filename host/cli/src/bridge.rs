@@ -1,7 +1,6 @@
 //! `memhost bridge`: imports and exports the memory of other systems. A second program,
 //! `memhost-bridge`, reads and writes their databases.
 
-mod events;
 mod export;
 mod import;
 mod item;
@@ -11,12 +10,12 @@ mod program;
 mod records;
 mod row;
 
-use std::path::PathBuf;
+use clap::Subcommand;
 
-use clap::{Args, Subcommand};
-
+use self::export::ExportArgs;
+use self::import::ImportArgs;
+use self::memsearch::{JournalsArgs, JournalsImportArgs};
 use super::CliError;
-use super::args::ScopeArgs;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum BridgeCommand {
@@ -51,42 +50,6 @@ pub(super) enum MemsearchCommand {
     Import(JournalsImportArgs),
     /// Write records as journals into a new directory, which memsearch can index.
     Export(JournalsArgs),
-}
-
-#[derive(Debug, Args)]
-pub(super) struct JournalsArgs {
-    /// The directory of journals; an export creates it.
-    directory: PathBuf,
-    #[command(flatten)]
-    scope: ScopeArgs,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct JournalsImportArgs {
-    #[command(flatten)]
-    journals: JournalsArgs,
-    /// Replace records that entries name by their ids and that say something else.
-    #[arg(long)]
-    replace: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct ImportArgs {
-    /// The database, opened read-only; with --project all its records go into one project.
-    file: PathBuf,
-    #[command(flatten)]
-    scope: ScopeArgs,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct ExportArgs {
-    /// The database to create; the file must not exist.
-    file: PathBuf,
-    /// Start from a copy of this database.
-    #[arg(long, value_name = "FILE")]
-    copy_of: Option<PathBuf>,
-    #[command(flatten)]
-    scope: ScopeArgs,
 }
 
 pub(super) async fn run(command: BridgeCommand) -> Result<(), CliError> {

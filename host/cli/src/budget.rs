@@ -1,14 +1,18 @@
 //! `memhost budget`: budgets of a company and of its bindings.
 
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::CliError;
+use super::answer::Answer;
 use super::args::{CompanyArgs, PageArgs, WatchArgs};
 use super::argument::name;
-use super::output::{details, escape};
-use super::page::{self, Columns, items, rows};
+use super::page::{self, Columns, rows};
 use super::session::Session;
+use super::texts::{cell, escape, moment};
+use memhost_http::api::Items;
+use memhost_types::{BindingKey, BudgetView, SetBudget};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum BudgetCommand {
@@ -29,10 +33,10 @@ pub(super) enum BudgetCommand {
         #[command(flatten)]
         which: WhichArgs,
         /// Amount in cents.
-        #[arg(long, value_name = "CENTS")]
+        #[arg(long, value_name = "CENTS", id = "limitCents")]
         cents: Option<f64>,
         /// Warn when this share is spent [default: 0.8].
-        #[arg(long, value_name = "SHARE")]
+        #[arg(long, value_name = "SHARE", id = "warnShare")]
         warn: Option<f64>,
     },
     /// Delete a budget.
@@ -44,10 +48,10 @@ pub(super) struct CreateArgs {
     #[command(flatten)]
     which: WhichArgs,
     /// Amount in cents.
-    #[arg(long, value_name = "CENTS")]
+    #[arg(long, value_name = "CENTS", id = "limitCents")]
     cents: f64,
     /// Warn when this share is spent [default: 0.8].
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", id = "warnShare")]
     warn: Option<f64>,
 }
 
@@ -59,7 +63,7 @@ pub(super) struct WhichArgs {
     #[arg(long, value_enum, default_value_t = Period::Month)]
     period: Period,
     /// Binding that the budget is for [default: all].
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", id = "bindingKey")]
     binding: Option<String>,
 }
 
@@ -73,13 +77,13 @@ enum Period {
 
 const WARN: f64 = 0.8;
 
-const BUDGETS: &Columns = &[
-    ("binding", "/bindingKey"),
-    ("period", "/period"),
-    ("limit", "/limitCents"),
-    ("spent", "/spentCents"),
-    ("state", "/state"),
-    ("resets", "/resetsAt"),
+const BUDGETS: &Columns<BudgetView> = &[
+    ("binding", |view| cell(&view.budget.binding_key)),
+    ("period", |view| cell(&view.budget.period)),
+    ("limit", |view| cell(&view.budget.set.limit)),
+    ("spent", |view| cell(&view.spent)),
+    ("state", |view| cell(&view.state)),
+    ("resets", |view| moment(view.resets_at)),
 ];
 
 impl WhichArgs {
@@ -96,40 +100,43 @@ impl WhichArgs {
         self.binding.as_ref().map_or_else(|| period.clone(), |key| format!("{period} of {key}"))
     }
 
-    async fn find(&self, session: &Session) -> Result<Option<Value>, CliError> {
-        let answer = session.get("budgets").await?;
-        let is_it = |budget: &&Value| {
-            budget["period"] == name(&self.period)
-                && budget["bindingKey"].as_str() == self.binding.as_deref()
-        };
-        Ok(items(&answer, "items").iter().find(is_it).cloned())
+    async fn find(&self, session: &Session) -> Result<Option<Answer<BudgetView>>, CliError> {
+        let all: Answer<Items<BudgetView>> = session.get("budgets").await?;
+        all.find(|BudgetView { budget, .. }| {
+            let binding = budget.binding_key.as_ref().map(BindingKey::as_str);
+            budget.period.as_str() == name(&self.period) && binding == self.binding.as_deref()
+        })
     }
 
-    async fn found(&self, session: &Session) -> Result<Value, CliError> {
+    async fn found(&self, session: &Session) -> Result<Answer<BudgetView>, CliError> {
         self.find(session).await?.ok_or_else(|| page::missing("budget", &self.name()))
     }
 }
 
 pub(super) async fn run(command: BudgetCommand) -> Result<(), CliError> {
     match command {
-        BudgetCommand::List(page) => page::list(&page, "budgets", &[], BUDGETS).await,
+        BudgetCommand::List(page) => {
+            page::list_as(&page, "budgets", &[], |all: &Items<_>| rows(&all.items, BUDGETS)).await
+        }
         BudgetCommand::Show { which, watch } => {
             let session = which.company.open().await?;
-            page::watch(&session, &watch, "", async || which.found(&session).await, details).await
+            page::watch_details(&session, &watch, async || which.found(&session).await).await
         }
         BudgetCommand::Create(CreateArgs { which, cents, warn }) => {
             let session = which.company.open().await?;
             if which.find(&session).await?.is_some() {
                 return Err(CliError::exists("budget", &which.name()));
             }
-            put(&session, &which, &cents.into(), &warn.unwrap_or(WARN).into()).await
+            put(&session, &which, cents, warn.unwrap_or(WARN)).await
         }
         BudgetCommand::Update { which, cents, warn } => {
             let session = which.company.open().await?;
-            let found = which.found(&session).await?;
-            let cents = cents.map_or_else(|| found["limitCents"].clone(), Value::from);
-            let warn = warn.map_or_else(|| found["warnShare"].clone(), Value::from);
-            put(&session, &which, &cents, &warn).await
+            let SetBudget { limit, warn_share } = which.found(&session).await?.read()?.budget.set;
+            let warn = warn.unwrap_or(warn_share);
+            match cents {
+                Some(cents) => put(&session, &which, cents, warn).await,
+                None => put(&session, &which, limit, warn).await,
+            }
         }
         BudgetCommand::Delete(which) => {
             let session = which.company.open().await?;
@@ -143,10 +150,10 @@ pub(super) async fn run(command: BudgetCommand) -> Result<(), CliError> {
 async fn put(
     session: &Session,
     which: &WhichArgs,
-    cents: &Value,
-    warn: &Value,
+    cents: impl Serialize,
+    warn: f64,
 ) -> Result<(), CliError> {
-    let answer =
-        session.put(&which.path(), &json!({ "limitCents": cents, "warnShare": warn })).await?;
-    session.show(&answer, "items", |answer| rows(items(answer, "items"), BUDGETS))
+    let body = json!({ "limitCents": cents, "warnShare": warn });
+    let answer = session.put(&which.path(), &body).await?;
+    session.show_list(&answer, |all: &Items<BudgetView>| rows(&all.items, BUDGETS))
 }

@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args};
 
-use super::args::OutputArgs;
-use super::network::NetworkArgs;
+use super::args::{NetworkArgs, OutputArgs};
 use super::output::line;
-use super::{CliError, argument, compiler, directories};
+use super::{CliError, argument, process, user_files};
 use memhost_conformance::{
     CheckError, CheckOptions, Finding, Mode, Outcome, Report, Selection, Source, Status, Suite,
     handbook,
@@ -66,7 +65,7 @@ pub(super) async fn run(args: CheckArgs) -> Result<(), CliError> {
     };
     let has_network = options.network.is_some();
     let mode = if args.thorough { Mode::Thorough } else { Mode::Quick };
-    let suite = Suite::open(&source, directories::compiled(), compiler::this_program()?)
+    let suite = Suite::open(&source, user_files::compiled_dir(), process::this_program()?)
         .await
         .map_err(input)?;
     let outcome = suite.check(&options, &Selection { mode, rules: args.rule.clone() }).await;
@@ -80,7 +79,7 @@ pub(super) async fn run(args: CheckArgs) -> Result<(), CliError> {
             std::fs::write(path, text).map_err(|error| CliError::file(path, &error))?;
         }
     }
-    line(&args.output.format().render(&report.to_json(), "rules", |_| shown(&report))?)?;
+    line(&args.output.format().tell(&report.to_json(), "rules", || shown(&report))?)?;
     let counts = report.counts();
     match report.status {
         Status::Passed => Ok(()),

@@ -5,14 +5,19 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::json;
 
+use super::answer::{self, Answer};
 use super::args::{CompanyArgs, HostArgs, Paging, WatchArgs};
-use super::output::{details, escape, table, text};
-use super::page::{self, items, query};
+use super::output::{details, table};
+use super::page::{self, query};
 use super::session::Session;
+use super::texts::escape;
 use super::{CliError, argument};
-use memhost_types::{counted, nearest};
+use memhost_core::{CompanyUsage, Erased, Imported, Retention};
+use memhost_http::api::{CompaniesView, CompanyView};
+use memhost_types::{CompanyId, counted, nearest};
 
 mod lines;
 use lines::{check_company, check_complete, requests, unscoped};
@@ -83,28 +88,31 @@ pub(super) struct UpdateArgs {
     #[command(flatten)]
     company: CompanyArgs,
     /// Keep operations for this many days; 0 keeps them forever.
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", id = "operationsMaxAgeDays")]
     days: Option<u32>,
     /// Keep at most this many operations; 0 keeps all.
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", id = "operationsMaxCount")]
     count: Option<u64>,
     /// Keep records of a kind for so many days: deliveries, jobs, events, review-texts, cost-events
     /// or activity. 0 keeps them forever. Can be repeated.
     #[arg(long, value_name = "KIND=DAYS", value_parser = days_of)]
-    keep_days: Vec<(&'static str, u32)>,
+    keep_days: Vec<(KindDays, u32)>,
 }
 
+/// How many days a retention keeps one kind of records.
+type KindDays = fn(&mut Retention) -> &mut Option<u32>;
+
 /// Kinds of records with a retention of their own: their name here and their field.
-const KINDS: [(&str, &str); 6] = [
-    ("deliveries", "deliveriesMaxAgeDays"),
-    ("jobs", "jobsMaxAgeDays"),
-    ("events", "eventsMaxAgeDays"),
-    ("review-texts", "reviewTextsMaxAgeDays"),
-    ("cost-events", "costEventsMaxAgeDays"),
-    ("activity", "activityMaxAgeDays"),
+const KINDS: [(&str, KindDays); 6] = [
+    ("deliveries", |kept| &mut kept.deliveries_max_age_days),
+    ("jobs", |kept| &mut kept.jobs_max_age_days),
+    ("events", |kept| &mut kept.events_max_age_days),
+    ("review-texts", |kept| &mut kept.review_texts_max_age_days),
+    ("cost-events", |kept| &mut kept.cost_events_max_age_days),
+    ("activity", |kept| &mut kept.activity_max_age_days),
 ];
 
-fn days_of(text: &str) -> Result<(&'static str, u32), String> {
+fn days_of(text: &str) -> Result<(KindDays, u32), String> {
     let known = || KINDS.map(|(name, _)| name).join(", ");
     let (name, days) =
         text.split_once('=').ok_or_else(|| format!("write KIND=DAYS with one of {}", known()))?;
@@ -121,20 +129,19 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
     match command {
         CompanyCommand::List { host, paging } => {
             let session = host.open().await?;
-            let row = |company: &Value| vec![text(company, "")];
-            let human = |answer: &Value| {
-                let shown = table(&["company"], items(answer, "items").iter().map(row).collect());
-                let erasing =
-                    items(answer, "erasing").iter().map(|company| erasing(&text(company, "")));
-                std::iter::once(shown).chain(erasing).collect::<Vec<_>>().join("\n")
+            let human = |all: &CompaniesView| {
+                let rows = all.items.iter().map(|company| vec![company.to_string()]).collect();
+                let erasing = all.erasing.iter().map(erasing);
+                let shown = std::iter::once(table(&["company"], rows)).chain(erasing);
+                shown.collect::<Vec<_>>().join("\n")
             };
-            page::list_of_host(&session, &paging, "/control/v1/companies", "items", human).await
+            page::list_of_host(&session, &paging, "/control/v1/companies", human).await
         }
         CompanyCommand::Create { company } => {
             let session = company.open().await?;
             let path = format!("/control/v1/companies/{}", escape(&session.company));
-            let made = session.host.put(&path, &Value::Null).await?;
-            session.show(&made, "", created)
+            let made = session.host.put(&path, &()).await?;
+            session.show(&made, created)
         }
         CompanyCommand::Show { company, watch } => {
             let session = company.open().await?;
@@ -143,9 +150,9 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
         CompanyCommand::Update(args) => update(args).await,
         CompanyCommand::Delete { company, confirm, abandon } => {
             let session = company.open().await?;
-            let left =
-                session.post("erase", &json!({ "confirm": confirm, "abandon": abandon })).await?;
-            session.show(&left, "", details)
+            let body = json!({ "confirm": confirm, "abandon": abandon });
+            let left: Answer<Erased> = session.post("erase", &body).await?;
+            session.show(&left, |_| details(left.json()))
         }
         CompanyCommand::Export { company, to } => {
             if let Some(file) = &to {
@@ -190,12 +197,12 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
             let query = query(&[("acceptGrants", accepted), ("scope", scope.as_deref())]);
             let done =
                 session.host.upload(&session.path(&format!("import?{query}")), lines).await?;
-            session.show(&done, "", imported)
+            session.show(&done, imported)
         }
     }
 }
 
-fn erasing(company: &str) -> String {
+fn erasing(company: &CompanyId) -> String {
     format!(
         "the erasure of {company} is not complete; `memhost company delete --company {company} \
          --confirm {company}` goes \
@@ -203,20 +210,19 @@ fn erasing(company: &str) -> String {
     )
 }
 
-fn created(made: &Value) -> String {
-    let what = if made["isNew"] == true { "created" } else { "exists already" };
-    format!("the company {}: {what}", text(made, "/companyId"))
+fn created(made: &CompanyView) -> String {
+    let what = if made.is_new { "created" } else { "exists already" };
+    format!("the company {}: {what}", made.company_id)
 }
 
-fn imported(done: &Value) -> String {
+fn imported(done: &Imported) -> String {
     let mut said = format!(
         "imported {}, {} and {}; now set the secrets and create tokens",
-        counted(&done["rows"], "row", "rows"),
-        counted(&done["operations"], "operation", "operations"),
-        counted(&done["records"], "record", "records")
+        counted(done.rows, "row", "rows"),
+        counted(done.operations, "operation", "operations"),
+        counted(done.records, "record", "records")
     );
-    for key in done["requested"].as_array().into_iter().flatten() {
-        let key = text(key, "");
+    for key in &done.requested {
         let _ = write!(
             said,
             "\nthe binding {key} asks for grants or limits of its own: decide with `memhost \
@@ -227,14 +233,23 @@ fn imported(done: &Value) -> String {
     said
 }
 
+/// A company's retention, and how much the host keeps of it where that was asked for.
+#[derive(Deserialize)]
+struct Kept {
+    #[serde(flatten)]
+    retention: Retention,
+    usage: Option<CompanyUsage>,
+}
+
 async fn show(session: &Session) -> Result<String, CliError> {
-    match session.host.get(&format!("/control/v1/tombstones/{}", escape(&session.company))).await {
-        Ok(left) => session.format.render(&left, "", details),
+    let tombstone = format!("/control/v1/tombstones/{}", escape(&session.company));
+    match session.host.get::<Erased>(&tombstone).await {
+        Ok(left) => session.format.render(left.json(), "", || Ok(details(left.json()))),
         // The company was not erased, or the caller may not read tombstones.
         Err(CliError::Problem { status: 403 | 404, .. }) => {
-            let mut shown = session.get("retention").await?;
-            shown["usage"] = session.get("usage").await?;
-            session.format.render(&shown, "", kept)
+            let mut shown = session.get::<Retention>("retention").await?.into_json();
+            shown["usage"] = session.get::<CompanyUsage>("usage").await?.into_json();
+            session.format.render(&shown, "", || answer::read(&shown).map(|read| kept(&read)))
         }
         Err(error) => Err(error),
     }
@@ -242,40 +257,40 @@ async fn show(session: &Session) -> Result<String, CliError> {
 
 async fn update(args: UpdateArgs) -> Result<(), CliError> {
     let session = args.company.open().await?;
-    let mut present = session.get("retention").await?;
+    let mut present: Answer<Kept> = session.get("retention").await?;
     if args.days.is_some() || args.count.is_some() || !args.keep_days.is_empty() {
-        let given = [
-            ("operationsMaxAgeDays", args.days.map(u64::from)),
-            ("operationsMaxCount", args.count),
-        ];
-        let kinds = args.keep_days.iter().map(|(field, days)| (*field, Some(u64::from(*days))));
-        for (name, value) in given.into_iter().chain(kinds) {
-            match value {
-                None => {}
-                Some(0) => present[name] = Value::Null,
-                Some(value) => present[name] = value.into(),
-            }
+        let mut wanted = present.read()?.retention;
+        if let Some(days) = args.days {
+            wanted.operations_max_age_days = Some(days).filter(|days| *days > 0);
         }
-        present = session.put("retention", &present).await?;
+        if let Some(count) = args.count {
+            wanted.operations_max_count = Some(count).filter(|count| *count > 0);
+        }
+        for (kind, days) in args.keep_days {
+            *kind(&mut wanted) = Some(days).filter(|days| *days > 0);
+        }
+        present = session.put("retention", &wanted).await?;
     }
-    session.show(&present, "", kept)
+    session.show(&present, kept)
 }
 
-fn kept(retention: &Value) -> String {
-    let kept = |name: &str, unit: &str| match retention.get(name).and_then(Value::as_u64) {
+fn kept(kept: &Kept) -> String {
+    let most = |most: Option<u64>, unit: &str| match most {
         Some(number) => counted(number, unit, &format!("{unit}s")),
         None => "unlimited".to_owned(),
     };
-    let (days, count) =
-        (kept("operationsMaxAgeDays", "day"), kept("operationsMaxCount", "operation"));
-    let kinds = KINDS.map(|(name, field)| format!("{name} {}", kept(field, "day")));
+    let mut retention = kept.retention;
+    let days = most(retention.operations_max_age_days.map(u64::from), "day");
+    let count = most(retention.operations_max_count, "operation");
+    let kinds = KINDS
+        .map(|(name, days)| format!("{name} {}", most(days(&mut retention).map(u64::from), "day")));
     let kinds = kinds.join(", ");
     let mut said = format!(
         "retention of operations: age {days}, count {count}\nretention of other records: {kinds}"
     );
-    if let Some(held) = retention.pointer("/usage/heldBytes").and_then(Value::as_u64) {
-        let _ = write!(said, "\nkept by the host: {} MiB", held >> 20);
-        if let Some(most) = retention.pointer("/usage/maxBytes").and_then(Value::as_u64) {
+    if let Some(CompanyUsage { held_bytes, max_bytes }) = kept.usage {
+        let _ = write!(said, "\nkept by the host: {} MiB", held_bytes >> 20);
+        if let Some(most) = max_bytes {
             let _ = write!(said, " of {} MiB", most >> 20);
         }
     }

@@ -2,8 +2,6 @@
 //! file, and the file overrides the defaults. An unknown key is an error, because a misspelt limit
 //! would have no effect.
 
-mod ranges;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +9,8 @@ use std::time::Duration;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use self::ranges::{in_range, in_ranges};
 use super::error::STORE_FAILED;
-use super::{CliError, argument, compiler, toml_file};
+use super::{CliError, argument, process, user_files};
 use memhost_core::plugins::{Trust, TrustedKey};
 use memhost_core::{Audit, ServiceOptions};
 use memhost_embeddings::{EmbeddingsOptions, EndpointOptions};
@@ -245,7 +242,7 @@ impl HostConfig {
         let seconds = self.compile_seconds.unwrap_or(defaults.time.as_secs());
         let cpu_seconds = self.compile_cpu_seconds.unwrap_or(defaults.cpu_seconds);
         let memory_bytes = self.compile_memory_bytes.unwrap_or(defaults.memory_bytes);
-        compiler::within(CompileLimits {
+        process::within(CompileLimits {
             time: Duration::from_secs(in_range("compile_seconds", seconds, 1, 3_600)?),
             cpu_seconds: in_range("compile_cpu_seconds", cpu_seconds, 1, 86_400)?,
             memory_bytes: in_range("compile_memory_bytes", memory_bytes, 256 << 20, 64 << 30)?,
@@ -278,7 +275,7 @@ impl EmbeddingsConfig {
 pub(super) fn trust(path: &Path, key: &TrustedKey) -> Result<bool, CliError> {
     let wrong =
         |message: String| CliError::input("--config", format!("{}: {message}", path.display()));
-    let config = parse(&toml_file::read(path)?).map_err(wrong)?;
+    let config = parse(&user_files::read(path)?).map_err(wrong)?;
     if config
         .trusted_keys
         .iter()
@@ -286,7 +283,7 @@ pub(super) fn trust(path: &Path, key: &TrustedKey) -> Result<bool, CliError> {
     {
         return Ok(false);
     }
-    toml_file::edit(path, |document| {
+    user_files::edit(path, |document| {
         let keys = document
             .entry("trusted_keys")
             .or_insert_with(|| toml_edit::value(toml_edit::Array::new()));
@@ -316,7 +313,7 @@ fn parse(text: &str) -> Result<HostConfig, String> {
             .unwrap_or_default();
         return Err(format!("unknown key `{unknown}`{near}"));
     }
-    toml_file::parse(text)
+    user_files::parse(text)
 }
 
 fn link(
@@ -325,6 +322,35 @@ fn link(
     read: fn(&str) -> Result<LinkTemplate, String>,
 ) -> Result<Option<LinkTemplate>, CliError> {
     text.map(|text| read(&text)).transpose().map_err(|error| CliError::input(key, error))
+}
+
+/// A value within its range.
+fn in_range<T: Copy + PartialOrd + std::fmt::Display>(
+    key: &str,
+    value: T,
+    min: T,
+    max: T,
+) -> Result<T, CliError> {
+    if (min..=max).contains(&value) {
+        return Ok(value);
+    }
+    Err(CliError::input(key, format!("is {value}; must be {min} to {max}")))
+}
+
+/// The settings of connections, each within its range.
+fn in_ranges(connections: ConnectionOptions) -> Result<ConnectionOptions, CliError> {
+    in_range("connections.max", connections.max, 16, 1_000_000)?;
+    in_range("connections.max_per_address", connections.max_per_address, 1, 1_000_000)?;
+    in_range("connections.max_bodies_bytes", connections.max_bodies_bytes, 16 << 20, 1 << 40)?;
+    for (key, ms) in [
+        ("connections.head_timeout_ms", connections.head_timeout_ms),
+        ("connections.body_timeout_ms", connections.body_timeout_ms),
+        ("connections.idle_timeout_ms", connections.idle_timeout_ms),
+        ("connections.write_timeout_ms", connections.write_timeout_ms),
+    ] {
+        in_range(key, ms, 10, 3_600_000)?;
+    }
+    Ok(connections)
 }
 
 #[cfg(test)]

@@ -4,15 +4,19 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use toml_edit::{Item, Table, value};
 
+use super::answer::Answer;
 use super::args::{OutputArgs, Paging};
 use super::connection::file::{self, Context, File};
 use super::connection::{DEFAULT_URL, check_url};
-use super::output::{details, line};
+use super::output::line;
 use super::page::{self, Columns};
-use super::{CliError, argument, toml_file};
+use super::texts::cell;
+use super::{CliError, argument, user_files};
+use memhost_http::api::Items;
 
 /// The end of `memhost context --help`.
 pub(super) const ORDER: &str = "Contexts are stored in ~/.config/memhost/config.toml, or in the \
@@ -94,13 +98,32 @@ pub(super) struct Settings {
     agent: Option<String>,
 }
 
-const COLUMNS: &Columns = &[
-    ("current", "/current"),
-    ("name", "/name"),
-    ("url", "/url"),
-    ("company", "/company"),
-    ("agent", "/agent"),
-    ("token", "/token"),
+/// A context without its token.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ContextView {
+    name: String,
+    url: String,
+    /// Where the token is.
+    token: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    control_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    company: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
+    /// Whether commands use it that name none; absent: they do not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current: Option<bool>,
+}
+
+const COLUMNS: &Columns<ContextView> = &[
+    ("current", |view| cell(&view.current)),
+    ("name", |view| cell(&view.name)),
+    ("url", |view| cell(&view.url)),
+    ("company", |view| cell(&view.company)),
+    ("agent", |view| cell(&view.agent)),
+    ("token", |view| cell(&view.token)),
 ];
 
 /// `selected` is the context that the command line or the environment names.
@@ -108,17 +131,17 @@ pub(super) async fn run(command: ContextCommand, selected: Option<String>) -> Re
     let file = File::read()?;
     match command {
         ContextCommand::List { paging, output } => {
-            let items: Vec<Value> =
+            let items: Vec<_> =
                 file.contexts.iter().map(|(name, context)| view(&file, name, context)).collect();
-            let fetch = async |_| Ok(json!({ "items": items }));
-            let human = |answer: &Value| match page::items(answer, "items") {
+            let fetch = async |_| Ok(Answer::new(json!({ "items": items })));
+            let human = |all: &Items<ContextView>| match all.items.as_slice() {
                 [] => {
                     "no contexts; create one with `memhost context create NAME --url URL --token -`"
                         .to_owned()
                 }
                 items => page::rows(items, COLUMNS),
             };
-            page::pages(output.format(), &paging, "items", fetch, human).await
+            page::pages(output.format(), &paging, fetch, human).await
         }
         ContextCommand::Show { name, output } => {
             let name = named(&file, name.or(selected))?;
@@ -141,7 +164,7 @@ pub(super) async fn run(command: ContextCommand, selected: Option<String>) -> Re
         }
         ContextCommand::Delete { name } => {
             file.get(&name)?;
-            toml_file::edit(&file.path, |document| {
+            user_files::edit(&file.path, |document| {
                 file::contexts(document)?.remove(&name);
                 if file.default.as_ref() == Some(&name) {
                     document.remove("default");
@@ -152,7 +175,7 @@ pub(super) async fn run(command: ContextCommand, selected: Option<String>) -> Re
         }
         ContextCommand::Use { name } => {
             file.get(&name)?;
-            toml_file::edit(&file.path, |document| {
+            user_files::edit(&file.path, |document| {
                 document["default"] = value(&name);
                 Ok(())
             })?;
@@ -245,7 +268,7 @@ fn keep(file: &File, name: &str, settings: Settings) -> Result<(), CliError> {
 
 fn set(file: &File, name: &str, settings: &[(&str, Option<&str>)]) -> Result<(), CliError> {
     let is_first = file.contexts.is_empty() && file.default.is_none();
-    toml_file::edit(Path::new(&file.path), |document| {
+    user_files::edit(Path::new(&file.path), |document| {
         if is_first {
             document["default"] = value(name);
         }
@@ -262,31 +285,25 @@ fn set(file: &File, name: &str, settings: &[(&str, Option<&str>)]) -> Result<(),
 
 fn shown(file: &File, name: &str, output: &OutputArgs) -> Result<(), CliError> {
     let view = view(file, name, file.get(name)?);
-    line(&output.format().render(&view, "", details)?)
+    line(&output.format().tell_all(&view)?)
 }
 
-/// A context without its token.
-fn view(file: &File, name: &str, context: &Context) -> Value {
+fn view(file: &File, name: &str, context: &Context) -> ContextView {
     let token = match context {
         Context { token: Some(_), .. } => "kept here".to_owned(),
         Context { token_file: Some(path), .. } => format!("in {}", path.display()),
         Context { token_command: Some(command), .. } => format!("from `{command}`"),
         _ => "none".to_owned(),
     };
-    let mut view = json!({ "name": name, "url": context.url.as_deref().unwrap_or(DEFAULT_URL), "token": token });
-    for (name, value) in [
-        ("controlUrl", &context.control_url),
-        ("company", &context.company),
-        ("agent", &context.agent),
-    ] {
-        if let Some(value) = value {
-            view[name] = value.as_str().into();
-        }
+    ContextView {
+        name: name.to_owned(),
+        url: context.url.as_deref().unwrap_or(DEFAULT_URL).to_owned(),
+        token,
+        control_url: context.control_url.clone(),
+        company: context.company.clone(),
+        agent: context.agent.clone(),
+        current: (file.default.as_deref() == Some(name)).then_some(true),
     }
-    if file.default.as_deref() == Some(name) {
-        view["current"] = true.into();
-    }
-    view
 }
 
 #[cfg(test)]

@@ -1,14 +1,15 @@
 //! `memhost cost`, `charge` and `evaluation`: the cost and the quality of memory.
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::CliError;
 use super::args::{CompanyArgs, DaysArgs, PageArgs, WatchArgs};
 use super::argument::{time, without_nulls};
-use super::output::moment;
-use super::page::{self, Columns, items, query, rows};
-use memhost_types::nearest;
+use super::page::{self, Columns, query, rows};
+use super::texts::{cell, micros, moment};
+use memhost_core::{CostEventPage, Evaluation, EvaluationReport, Sums, SumsRow};
+use memhost_types::{CostEvent, FinanceEvent, nearest};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CostCommand {
@@ -43,7 +44,7 @@ pub(super) struct ShowArgs {
     #[command(flatten)]
     company: CompanyArgs,
     /// Group by day, binding, agent, provider or model; separate several with commas.
-    #[arg(long, default_value = "binding", value_name = "LIST", value_parser = groups)]
+    #[arg(long, default_value = "binding", value_name = "LIST", value_parser = groups, id = "groupBy")]
     by: String,
     #[command(flatten)]
     days: DaysArgs,
@@ -56,34 +57,34 @@ pub(super) struct ChargeArgs {
     #[command(flatten)]
     company: CompanyArgs,
     /// Kind of charge, such as platform_fee or log_storage_charge.
-    #[arg(long)]
+    #[arg(long, id = "eventKind", value_name = "KIND")]
     kind: String,
     /// Biller.
     #[arg(long)]
     biller: String,
     /// Amount in cents.
-    #[arg(long, value_name = "CENTS")]
+    #[arg(long, value_name = "CENTS", id = "amountCents")]
     cents: u64,
     /// Record a credit instead of a charge.
     #[arg(long)]
     credit: bool,
     /// Time of the charge, RFC 3339 [default: now].
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, id = "occurredAt")]
     at: Option<String>,
     /// Binding that the charge is for.
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", id = "bindingKey")]
     binding: Option<String>,
     /// Description.
     #[arg(long)]
     description: Option<String>,
     /// Issue that the charge is for.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", id = "issueId")]
     issue: Option<String>,
     /// Project that the charge is for.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", id = "projectId")]
     project: Option<String>,
     /// Run that the charge is for.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", id = "heartbeatRunId")]
     run: Option<String>,
     /// Number of units; needs --unit.
     #[arg(long, value_name = "NUMBER", requires = "unit")]
@@ -92,7 +93,7 @@ pub(super) struct ChargeArgs {
     #[arg(long, requires = "quantity")]
     unit: Option<String>,
     /// Cost event that the charge belongs to.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", id = "costEventId")]
     cost_event: Option<String>,
 }
 
@@ -109,58 +110,66 @@ pub(super) enum EvaluationCommand {
     },
 }
 
-const SUMS: &Columns = &[
-    ("day", "/day"),
-    ("binding", "/bindingKey"),
-    ("agent", "/agentId"),
-    ("provider", "/provider"),
-    ("model", "/model"),
-    ("operations", "/operations"),
-    ("reads", "/reads"),
-    ("writes", "/writes"),
-    ("failed", "/failed"),
-    ("refused", "/refused"),
-    ("tokens in", "/inputTokens"),
-    ("tokens out", "/outputTokens"),
-    ("tokens embedded", "/embeddingTokens"),
-    ("cents", "/costCents"),
-    ("p50", "/latencyP50Us"),
-    ("p99", "/latencyP99Us"),
+/// The columns of what sums are grouped by.
+const GROUPS: &Columns<SumsRow> = &[
+    ("day", |row| cell(&row.day)),
+    ("binding", |row| cell(&row.binding_key)),
+    ("agent", |row| cell(&row.agent_id)),
+    ("provider", |row| cell(&row.provider)),
+    ("model", |row| cell(&row.model)),
 ];
 
-const EVENTS: &Columns = &[
-    ("time", "/occurredAt"),
-    ("binding", "/bindingKey"),
-    ("agent", "/agentId"),
-    ("provider", "/provider"),
-    ("model", "/model"),
-    ("tokens in", "/inputTokens"),
-    ("tokens out", "/outputTokens"),
-    ("cents", "/costCents"),
-    ("operation", "/operationId"),
+const SUMS: &Columns<SumsRow> = &[
+    ("operations", |row| cell(&row.sums.counts.operations)),
+    ("reads", |row| cell(&row.sums.counts.reads)),
+    ("writes", |row| cell(&row.sums.counts.writes)),
+    ("failed", |row| cell(&row.sums.counts.failed)),
+    ("refused", |row| cell(&row.sums.counts.refused)),
+    ("tokens in", |row| cell(&row.sums.counts.input_tokens)),
+    ("tokens out", |row| cell(&row.sums.counts.output_tokens)),
+    ("tokens embedded", |row| cell(&row.sums.counts.embedding_tokens)),
+    ("cents", |row| cell(&row.sums.cost)),
+    ("p50", |row| micros(row.sums.latency_p50_us)),
+    ("p99", |row| micros(row.sums.latency_p99_us)),
 ];
 
-const CHARGES: &Columns = &[
-    ("time", "/occurredAt"),
-    ("kind", "/eventKind"),
-    ("direction", "/direction"),
-    ("biller", "/biller"),
-    ("binding", "/bindingKey"),
-    ("cents", "/amountCents"),
-    ("currency", "/currency"),
-    ("description", "/description"),
+const EVENTS: &Columns<CostEvent> = &[
+    ("time", |event| moment(event.occurred_at)),
+    ("binding", |event| cell(&event.binding_key)),
+    ("agent", |event| cell(&event.agent_id)),
+    ("provider", |event| cell(&event.provider)),
+    ("model", |event| cell(&event.model)),
+    ("tokens in", |event| cell(&event.input_tokens)),
+    ("tokens out", |event| cell(&event.output_tokens)),
+    ("cents", |event| cell(&event.cost)),
+    ("operation", |event| cell(&event.operation_id)),
 ];
 
-const EVALUATION: &Columns = &[
-    ("binding", "/bindingKey"),
-    ("queries", "/queries"),
-    ("hit rate", "/recallHitRate"),
-    ("empty rate", "/emptyQueryRate"),
-    ("corrections", "/corrections"),
-    ("failed extractions", "/extractionFailures"),
-    ("succeeded", "/succeeded"),
-    ("failed", "/failed"),
+const CHARGES: &Columns<FinanceEvent> = &[
+    ("time", |event| moment(event.entered.occurred_at)),
+    ("kind", |event| cell(&event.entered.event_kind)),
+    ("direction", |event| cell(&event.entered.direction)),
+    ("biller", |event| cell(&event.entered.biller)),
+    ("binding", |event| cell(&event.entered.binding_key)),
+    ("cents", |event| cell(&event.entered.amount)),
+    ("currency", |event| cell(&event.entered.currency)),
+    ("description", |event| cell(&event.entered.description)),
 ];
+
+const EVALUATION: &Columns<Evaluation> = &[
+    ("binding", |row| cell(&row.binding_key)),
+    ("queries", |row| cell(&row.queries)),
+    ("hit rate", |row| rate(row.recall_hit_rate)),
+    ("empty rate", |row| rate(row.empty_query_rate)),
+    ("corrections", |row| cell(&row.corrections)),
+    ("failed extractions", |row| cell(&row.extraction_failures)),
+    ("succeeded", |row| cell(&row.succeeded)),
+    ("failed", |row| cell(&row.failed)),
+];
+
+fn rate(rate: Option<f64>) -> String {
+    rate.map(|rate| format!("{rate:.3}")).unwrap_or_default()
+}
 
 pub(super) async fn run(command: CostCommand) -> Result<(), CliError> {
     match command {
@@ -172,9 +181,9 @@ pub(super) async fn run(command: CostCommand) -> Result<(), CliError> {
     }
 }
 
-fn events(page: &Value) -> String {
-    let table = rows(items(page, "items"), EVENTS);
-    match page["trimmedBefore"].as_str() {
+fn events(page: &CostEventPage) -> String {
+    let table = rows(&page.items, EVENTS);
+    match page.trimmed_before {
         Some(before) => format!(
             "{table}\n\nretention has removed events that occurred before {}",
             moment(before)
@@ -191,14 +200,8 @@ async fn show(args: ShowArgs) -> Result<(), CliError> {
         ("until", args.days.until.as_deref()),
     ];
     let path = format!("costs?{}", query(&pairs));
-    page::watch(
-        &session,
-        &args.watch,
-        "rows",
-        async || session.get(&path).await,
-        |sums| table(sums, &args.by),
-    )
-    .await
+    let fetch = async || session.get(&path).await;
+    page::watch_list(&session, &args.watch, fetch, |sums| table(sums, &args.by)).await
 }
 
 /// A list of groupings.
@@ -213,17 +216,22 @@ fn groups(text: &str) -> Result<String, String> {
 }
 
 /// The grouping columns and the numbers.
-fn table(sums: &Value, by: &str) -> String {
+fn table(sums: &Sums, by: &str) -> String {
     let is_grouped = |title: &str| by.split(',').any(|by| by == title);
-    let keys = ["day", "binding", "agent", "provider", "model"];
-    let columns: Vec<_> = SUMS
-        .iter()
-        .filter(|(title, _)| !keys.contains(title) || is_grouped(title))
-        .copied()
-        .collect();
-    let mut all = items(sums, "rows").to_vec();
+    let groups = GROUPS.iter().filter(|(title, _)| is_grouped(title));
+    let columns: Vec<_> = groups.chain(SUMS).copied().collect();
+    let mut all = sums.rows.clone();
     if all.len() > 1 {
-        all.push(sums["total"].clone());
+        let sums = sums.total.clone();
+        let total = SumsRow {
+            day: None,
+            binding_key: None,
+            agent_id: None,
+            provider: None,
+            model: None,
+            sums,
+        };
+        all.push(total);
     }
     rows(&all, &columns)
 }
@@ -245,7 +253,7 @@ pub(super) async fn charge(command: ChargeCommand) -> Result<(), CliError> {
     }));
     let session = args.company.open().await?;
     let made = session.post("finance-events", &body).await?;
-    session.show(&made, "", |made| rows(std::slice::from_ref(made), CHARGES))
+    session.show(&made, |made| rows(std::slice::from_ref(made), CHARGES))
 }
 
 pub(super) async fn evaluation(command: EvaluationCommand) -> Result<(), CliError> {
@@ -253,25 +261,14 @@ pub(super) async fn evaluation(command: EvaluationCommand) -> Result<(), CliErro
     let session = company.open().await?;
     let pairs = [("since", days.since.as_deref()), ("until", days.until.as_deref())];
     let path = format!("evaluation?{}", query(&pairs));
-    page::watch(&session, &watch, "bindings", async || session.get(&path).await, evaluated).await
+    page::watch_list(&session, &watch, async || session.get(&path).await, evaluated).await
 }
 
-fn evaluated(report: &Value) -> String {
-    let mut all = items(report, "bindings").to_vec();
-    all.push(report["total"].clone());
-    all.iter_mut().for_each(shorten);
+fn evaluated(report: &EvaluationReport) -> String {
+    let all = [report.bindings.as_slice(), std::slice::from_ref(&report.total)].concat();
     let table = rows(&all, EVALUATION);
-    match report["isComplete"] == true {
+    match report.is_complete {
         true => table,
         false => format!("{table}\n\nthe hit rate covers only the newest operations of these days"),
-    }
-}
-
-/// Rates with three digits.
-fn shorten(row: &mut Value) {
-    for name in ["recallHitRate", "emptyQueryRate"] {
-        if let Some(rate) = row.get(name).and_then(Value::as_f64) {
-            row[name] = format!("{rate:.3}").into();
-        }
     }
 }

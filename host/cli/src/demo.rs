@@ -7,13 +7,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
+use super::answer::Answer;
 use super::demo_documents::{checkout, commits, sections};
-use super::output::{clip, line, provenance, text};
-use super::{Backend, CliError, compiler, directories, operation, serve};
-use memhost_core::{Service, ServiceOptions};
+use super::output::line;
+use super::texts::{clip, provenance, text};
+use super::{Backend, CliError, operation, process, serve, user_files};
+use memhost_core::{BindingView, Page, Service, ServiceOptions};
+use memhost_http::api::CompanyView;
 use memhost_server::{self as server, AdminToken, Endpoint, ServerOptions, Surfaces};
+use memhost_types::{
+    CaptureResponse, ContextBundle, ForgetResponse, GetResponse, RecordHandle, UpsertResponse,
+};
 
 #[derive(Debug, Args)]
 pub(super) struct DemoArgs {
@@ -53,8 +60,8 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), CliError> {
             .join(format!("memhost-demo-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]))
     });
     let mut options = ServiceOptions::new(&data_dir);
-    options.compiled_dir = directories::compiled();
-    options.sandbox.compiler = compiler::this_program()?;
+    options.compiled_dir = user_files::compiled_dir();
+    options.sandbox.compiler = process::this_program()?;
     let service = Service::open(options).await.map_err(CliError::host)?;
     let host = Backend::of(Arc::clone(&service));
     title("Create a company and its default binding")?;
@@ -72,7 +79,8 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), CliError> {
     title("Forget a record")?;
     forget(&host).await?;
     title("Show the operation log")?;
-    line(&operation::rows(&host.get(&format!("{CONTROL}/operations?limit=12")).await?))?;
+    let operations = host.get(&format!("{CONTROL}/operations?limit=12")).await?;
+    line(&operation::rows(&operations.read()?))?;
     if args.once {
         service.flush().await.map_err(CliError::host)?;
         if args.data_dir.is_some() {
@@ -105,16 +113,16 @@ fn title(text: &str) -> Result<(), CliError> {
 }
 
 async fn bind(host: &Backend) -> Result<(), CliError> {
-    host.put(CONTROL, &Value::Null).await?;
-    let present = host.get(&format!("{CONTROL}/bindings")).await?;
-    if present["items"].as_array().is_some_and(|items| !items.is_empty()) {
+    let _: Answer<CompanyView> = host.put(CONTROL, &()).await?;
+    let present: Answer<Page<BindingView>> = host.get(&format!("{CONTROL}/bindings")).await?;
+    if !present.read()?.items.is_empty() {
         return Ok(());
     }
     // Faster: the demo's data need not survive a crash.
     let body = json!({
         "key": "default", "providerKey": "local-markdown", "default": true, "config": { "durable": false },
     });
-    host.post(&format!("{CONTROL}/bindings"), &body).await.map(drop)
+    host.post::<BindingView>(&format!("{CONTROL}/bindings"), &body).await.map(drop)
 }
 
 async fn capture(host: &Backend) -> Result<(), CliError> {
@@ -132,7 +140,7 @@ async fn capture(host: &Backend) -> Result<(), CliError> {
             "mode": "capture_record",
             "metadata": { "document": issue },
         });
-        host.post(&format!("{RUNTIME}/capture"), &body).await?;
+        host.post::<CaptureResponse>(&format!("{RUNTIME}/capture"), &body).await?;
     }
     let commits = commits(root.as_deref());
     for commit in &commits {
@@ -143,7 +151,7 @@ async fn capture(host: &Backend) -> Result<(), CliError> {
             "hook": hook("post_run_capture", &commit.hash, &commit.at),
             "mode": "capture_record",
         });
-        host.post(&format!("{RUNTIME}/capture"), &body).await?;
+        host.post::<CaptureResponse>(&format!("{RUNTIME}/capture"), &body).await?;
     }
     let history = match commits.len() {
         0 => "no commits: not in a git repository".to_owned(),
@@ -153,26 +161,25 @@ async fn capture(host: &Backend) -> Result<(), CliError> {
 }
 
 /// The hook of a capture. Its id has only characters that a host accepts.
-fn hook(kind: &str, id: &str, at: &str) -> Value {
+fn hook(kind: &str, id: &str, at: &str) -> impl Serialize {
     let id: String =
         id.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(120).collect();
     json!({ "hookKind": kind, "hookId": format!("demo-{id}"), "triggeredAt": at })
 }
 
 async fn ask(host: &Backend, question: &str) -> Result<(), CliError> {
-    let bundle = query(host, question, 2).await?;
-    let snippets = bundle["snippets"].as_array().cloned().unwrap_or_default();
+    let snippets = query(host, question, 2).await?.snippets;
     line(&format!("  {question}"))?;
     if snippets.is_empty() {
         return Err(CliError::Failed(format!("no result for `{question}`")));
     }
     for snippet in &snippets {
-        let score = snippet["score"].as_f64().unwrap_or_default();
-        let shown = telling(&text(snippet, "/text"), question);
+        let score = snippet.score.unwrap_or_default();
+        let shown = telling(&snippet.text, question);
         line(&format!(
             "    {score:.2}  {}\n          from {}",
             clip(&shown, 84),
-            provenance(snippet)
+            provenance(snippet.source.as_ref())
         ))?;
     }
     line("")
@@ -198,35 +205,35 @@ fn telling(text: &str, question: &str) -> String {
     best.trim().to_owned()
 }
 
-async fn query(host: &Backend, question: &str, top_k: u32) -> Result<Value, CliError> {
+async fn query(host: &Backend, question: &str, top_k: u32) -> Result<ContextBundle, CliError> {
     let body = json!({ "scope": { "companyId": "demo" }, "query": question, "topK": top_k });
-    host.post(&format!("{RUNTIME}/query"), &body).await
+    host.post(&format!("{RUNTIME}/query"), &body).await?.read()
 }
 
 async fn forget(host: &Backend) -> Result<(), CliError> {
     const FACT: &str = "The spare key hangs behind the blue door.";
     const QUESTION: &str = "spare key blue door";
     let body = json!({ "scope": { "companyId": "demo" }, "records": [{ "text": FACT }] });
-    let written = host.post(&format!("{RUNTIME}/records"), &body).await?;
-    let handle = &written["records"][0];
-    let is_found = |bundle: &Value| {
-        bundle["snippets"]
-            .as_array()
-            .is_some_and(|all| all.iter().any(|snippet| snippet["handle"] == *handle))
-    };
+    let written: Answer<UpsertResponse> = host.post(&format!("{RUNTIME}/records"), &body).await?;
+    let handle = written.read()?.records.into_iter().next();
+    let handle: RecordHandle =
+        handle.ok_or_else(|| CliError::Failed("the record was not written".to_owned()))?;
+    let is_found =
+        |bundle: &ContextBundle| bundle.snippets.iter().any(|snippet| snippet.handle == handle);
     let before = is_found(&query(host, QUESTION, 5).await?);
     let body = json!({ "scope": { "companyId": "demo" }, "handles": [handle] });
-    let forgotten = host.post(&format!("{RUNTIME}/forget"), &body).await?;
+    let forgotten: Answer<ForgetResponse> = host.post(&format!("{RUNTIME}/forget"), &body).await?;
     let after = is_found(&query(host, QUESTION, 5).await?);
     let body = json!({ "scope": { "companyId": "demo" }, "handle": handle });
-    let read = host.post(&format!("{RUNTIME}/get"), &body).await?;
-    if !before || after || !read["record"].is_null() {
+    let read: Answer<GetResponse> = host.post(&format!("{RUNTIME}/get"), &body).await?;
+    if !before || after || read.read()?.record.is_some() {
         let message =
             "the record was not found before it was forgotten, or was still found afterwards";
         return Err(CliError::Failed(message.to_owned()));
     }
     line(&format!("  noted      {FACT}"))?;
     line("  searched   found")?;
-    line(&format!("  forgot     effect {}", text(&forgotten, "/outcomes/0/effect")))?;
+    let effect = forgotten.read()?.outcomes.first().map(|outcome| outcome.effect);
+    line(&format!("  forgot     effect {}", text(&effect)))?;
     line("  searched   not found; its file is gone from the directory")
 }

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::CliError;
 use super::args::OutputArgs;
-use super::output::{details, line};
+use super::output::line;
 use memhost_embeddings::{EmbeddingsError, InstalledModel, install, installed, remove};
 
 #[derive(Debug, Subcommand)]
@@ -40,8 +40,7 @@ impl Place {
     }
 
     fn show(&self, model: &InstalledModel) -> Result<(), CliError> {
-        let answer = serde_json::to_value(model).map_err(CliError::host)?;
-        line(&self.output.format().render(&answer, "", details)?)
+        line(&self.output.format().tell_all(model)?)
     }
 }
 

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use serde_json::Value;
-
 use super::flags;
-use super::output::{clip, printable};
+use super::texts::{clip, printable};
 use memhost_core::OpenError;
+use memhost_http::{Problem, ProblemCode};
 use memhost_sandbox::AdmissionError;
 use memhost_store::StoreError;
 
@@ -28,8 +27,8 @@ pub enum CliError {
         detail: String,
         /// Where it is recorded.
         operation: Option<String>,
-        /// What the host calls it, such as `provider_loading`.
-        code: Option<String>,
+        /// What kind of problem the host says it is.
+        code: Option<ProblemCode>,
     },
     /// No connection to the host.
     #[error(
@@ -131,22 +130,23 @@ impl CliError {
 
     /// From a problem's body; a body that is none is shown as it is.
     pub(super) fn problem(status: u16, body: &[u8]) -> Self {
-        let json: Option<Value> = serde_json::from_slice(body).ok();
-        let text =
-            |name: &str| json.as_ref().and_then(|json| json.get(name)?.as_str().map(str::to_owned));
-        let detail = text("detail").unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
-        let detail = match text("field") {
-            Some(field) => {
-                let last = field.rsplit('.').next().unwrap_or(&field);
-                let said = detail.strip_prefix(&format!("{field}: ")).unwrap_or(&detail);
-                let detail = said.strip_prefix(&format!("{last} ")).unwrap_or(said);
-                format!("{}: {detail}", flags::named(&field))
-            }
-            None => detail,
+        let Ok(problem) = serde_json::from_slice::<Problem>(body) else {
+            let detail = printable(&String::from_utf8_lossy(body));
+            return Self::Problem { status, detail, operation: None, code: None };
         };
-        let detail = flags::in_message(&detail);
+        let detail = match problem.field() {
+            Some(field) => {
+                let detail = problem.detail();
+                let last = field.rsplit('.').next().unwrap_or(field);
+                let said = detail.strip_prefix(&format!("{field}: ")).unwrap_or(detail);
+                let detail = said.strip_prefix(&format!("{last} ")).unwrap_or(said);
+                format!("{}: {detail}", flags::named(field))
+            }
+            None => problem.detail().to_owned(),
+        };
         // Standard error is a terminal, too.
-        let operation = text("operationId").map(|id| printable(&id));
-        Self::Problem { status, detail: printable(&detail), operation, code: text("code") }
+        let detail = printable(&flags::in_message(&detail));
+        let operation = problem.operation_id().map(|id| id.to_string());
+        Self::Problem { status, detail, operation, code: Some(problem.code()) }
     }
 }

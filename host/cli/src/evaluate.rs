@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::args::OutputArgs;
 use super::output::{line, table};
 use super::plugin::trial::{check_admitted, install};
-use super::{CliError, argument, compiler, directories};
+use super::{CliError, argument, process, user_files};
 use memhost_benchmark::{EvalOptions, Evaluation, Score, read_locomo, run as evaluate};
 use memhost_core::plugins::LOCAL_MARKDOWN_KEY;
 use memhost_core::{Audit, Service, ServiceOptions};
@@ -55,8 +55,7 @@ pub(super) async fn run(command: EvalCommand) -> Result<(), CliError> {
         let text = serde_json::to_string(&evaluation.run).map_err(CliError::host)?;
         std::fs::write(file, text).map_err(|error| CliError::file(file, &error))?;
     }
-    let answer = serde_json::to_value(&evaluation).map_err(CliError::host)?;
-    line(&args.output.format().render(&answer, "", |_| shown(&evaluation))?)
+    line(&args.output.format().tell(&evaluation, "", || shown(&evaluation))?)
 }
 
 async fn measure(
@@ -66,8 +65,8 @@ async fn measure(
     config: memhost_types::JsonObject,
 ) -> Result<Evaluation, CliError> {
     let mut options = ServiceOptions::new(directory.join("data"));
-    options.compiled_dir = directories::compiled();
-    options.sandbox.compiler = compiler::this_program()?;
+    options.compiled_dir = user_files::compiled_dir();
+    options.sandbox.compiler = process::this_program()?;
     options.audit = Audit::Relaxed;
     options.embeddings =
         args.model_dir.clone().map_or(EmbeddingsOptions::Off, EmbeddingsOptions::InstalledIn);

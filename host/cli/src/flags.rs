@@ -7,33 +7,33 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, Command};
 
-/// The flags and arguments of the command that runs, as a person types them.
-static TYPED: OnceLock<Vec<String>> = OnceLock::new();
+/// The flags and arguments of the command that runs.
+static TYPED: OnceLock<Vec<Typed>> = OnceLock::new();
 
-/// Names that the host and the command line give to one thing.
-const OTHER_NAMES: [(&str, &str); 11] = [
-    ("occurred-at", "at"),
-    ("version", "versions"),
-    ("follow", "versions"),
-    ("used-as", "as"),
-    ("directory", "to"),
-    ("value", "value-file"),
-    // The id that a command is about. `--token` is the host's.
-    ("operation-id", "id"),
-    ("job-id", "id"),
-    ("delivery-id", "id"),
-    ("review-id", "id"),
-    ("token-id", "id"),
-];
+/// A flag or argument.
+struct Typed {
+    /// As a person types it, such as `--agent`.
+    shown: String,
+    /// The fields of requests that it sets, such as `scope.agentId`.
+    fields: Vec<String>,
+}
 
-/// What a parser of one value said, and what it means to a person.
-const OF_VALUES: [(&str, &str); 5] = [
-    ("invalid digit found in string", "write a whole number"),
-    ("cannot parse integer from empty string", "write a whole number"),
-    ("invalid float literal", "write a number"),
-    ("number too large to fit in target type", "the number is too large"),
-    ("number too small to fit in target type", "the number is too small"),
-];
+impl Typed {
+    /// The field that a flag sets has its name in camel case. Where it has another, the flag's id
+    /// says so, next to its declaration; `|` is between several.
+    fn of(argument: &Arg) -> Self {
+        let value = argument.get_value_names().and_then(<[_]>::first).map(ToString::to_string);
+        let shown = match argument.get_long() {
+            Some(long) => format!("--{long}"),
+            None => value.unwrap_or_default(),
+        };
+        Self { shown, fields: argument.get_id().as_str().split('|').map(camel).collect() }
+    }
+
+    fn sets(&self, field: &str) -> bool {
+        self.fields.iter().any(|own| own == field)
+    }
+}
 
 /// The same command line, in which `-5` is a value and no flag.
 pub(super) fn with_negative_numbers(command: Command) -> Command {
@@ -59,14 +59,7 @@ pub(super) fn exit(command: Command, mut error: clap::Error) -> ! {
     {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
-    if error.kind() != ErrorKind::ValueValidation {
-        error.exit();
-    }
-    let text = OF_VALUES
-        .iter()
-        .fold(error.render().to_string(), |text, (said, meant)| text.replace(said, meant));
-    eprint!("{text}");
-    std::process::exit(2)
+    error.exit()
 }
 
 /// The usage of the command that these arguments name.
@@ -121,129 +114,147 @@ pub(super) fn remember(command: &Command, matches: &ArgMatches) {
         let Some(found) = leaf.find_subcommand(name) else { break };
         (leaf, matches) = (found, below);
     }
-    let typed = leaf.get_arguments().map(|argument| match argument.get_long() {
-        Some(long) => format!("--{long}"),
-        None => argument.get_id().as_str().to_uppercase(),
-    });
-    let _ = TYPED.set(typed.collect());
+    let _ = TYPED.set(leaf.get_arguments().map(Typed::of).collect());
 }
 
-/// A field of the host's as a person typed it; the field itself where no flag is like it.
+/// A field of a request as a person typed it; the field itself where no flag sets it.
 pub(super) fn named(field: &str) -> String {
-    name_among(field, TYPED.get().map_or(&[], Vec::as_slice))
+    name_among(field, typed())
 }
 
-/// A message of the host's in which fields of the scope are named as a person types them.
+/// A message of the host's in which fields in backticks are named as a person types them.
 pub(super) fn in_message(message: &str) -> String {
-    with_flags(message, TYPED.get().map_or(&[], Vec::as_slice))
+    with_flags(message, typed())
 }
 
-fn with_flags(message: &str, typed: &[String]) -> String {
-    let parts = message.split('`').map(|part| match part.starts_with("scope.") {
-        true => name_among(part, typed),
-        false => part.to_owned(),
+fn typed() -> &'static [Typed] {
+    TYPED.get().map_or(&[], Vec::as_slice)
+}
+
+fn with_flags(message: &str, typed: &[Typed]) -> String {
+    let parts = message.split('`').map(|part| {
+        let flag = typed.iter().find(|typed| part.contains('.') && typed.sets(part));
+        flag.map_or(part, |typed| typed.shown.as_str())
     });
     parts.collect::<Vec<_>>().join("`")
 }
 
-fn name_among(field: &str, typed: &[String]) -> String {
+fn name_among(field: &str, typed: &[Typed]) -> String {
+    // The number of an item of a list is not typed.
     let parts: Vec<&str> = field.split('.').filter(|part| part.parse::<usize>().is_err()).collect();
-    let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return field.to_owned() };
-    let find = |name: &str| {
-        let (flag, argument) = (format!("--{name}"), name.replace('-', "_").to_uppercase());
-        typed.iter().find(|typed| **typed == flag || **typed == argument).cloned()
-    };
-    // A flag whose value is JSON: the rest is inside of it.
-    if parts.len() > 1
-        && let Some(flag) = find(&kebab(first))
-    {
-        return format!("{flag} ({})", parts[1..].join("."));
+    let path = parts.join(".");
+    let exact = typed.iter().find(|typed| typed.sets(&path));
+    if let Some(typed) = exact {
+        return typed.shown.clone();
     }
-    let whole = kebab(last);
-    let words: Vec<&str> = whole.split('-').collect();
-    let other =
-        OTHER_NAMES.iter().find(|(name, _)| *name == whole).map(|(_, other)| (*other).to_owned());
-    let without_kind =
-        words.split_last().filter(|(end, rest)| ["id", "key"].contains(end) && !rest.is_empty());
-    let candidates = [
-        Some(whole.clone()),
-        other,
-        without_kind.map(|(_, rest)| rest.join("-")),
-        whole.strip_suffix('s').map(str::to_owned),
-        words.last().filter(|end| !["id", "key"].contains(*end)).map(|end| (*end).to_owned()),
-        words.first().map(|start| (*start).to_owned()),
-    ];
-    candidates
-        .into_iter()
-        .flatten()
-        .find_map(|name| find(&name))
-        .unwrap_or_else(|| field.to_owned())
+    // A flag whose value is JSON: the rest is inside of it.
+    for (index, _) in path.rmatch_indices('.') {
+        if let Some(typed) = typed.iter().find(|typed| typed.sets(&path[..index])) {
+            return format!("{} ({})", typed.shown, &path[index + 1..]);
+        }
+    }
+    // The same field elsewhere in a request, such as the agent of its source.
+    let last = |path: &str| path.rsplit('.').next().map(str::to_owned);
+    let same = typed.iter().find(|typed| typed.fields.iter().any(|own| last(own) == last(&path)));
+    same.map_or_else(|| field.to_owned(), |typed| typed.shown.clone())
 }
 
-/// `topK` as `top-k`.
-fn kebab(field: &str) -> String {
-    let mut name = String::with_capacity(field.len() + 2);
-    for c in field.chars() {
-        if c.is_uppercase() {
-            name.push('-');
-        }
-        name.extend(c.to_lowercase());
-    }
-    name
+/// `top_k` as `topK`.
+fn camel(name: &str) -> String {
+    let mut words = name.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |name, word| {
+        let mut letters = word.chars();
+        let start = letters.next().map(|letter| letter.to_ascii_uppercase());
+        name + &start.into_iter().chain(letters).collect::<String>()
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
+    use crate::Cli;
+
+    /// The flags of a command, such as `record list`.
+    fn of(command: &str) -> Vec<Typed> {
+        let mut grammar = Cli::command();
+        grammar.build();
+        let words = command.split(' ');
+        let leaf = words.fold(&grammar, |leaf, word| leaf.find_subcommand(word).unwrap());
+        leaf.get_arguments().map(Typed::of).collect()
+    }
 
     #[test]
     fn a_field_is_named_as_it_was_typed() {
-        let all = |typed: &[&str]| typed.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let search = all(&[
-            "QUERY",
-            "--company",
-            "--agent",
-            "--binding",
-            "--run",
-            "--top-k",
-            "--filter",
-            "--intent",
-        ]);
-        for (field, typed) in [
-            ("topK", "--top-k"),
-            ("scope.agentId", "--agent"),
-            ("companyId", "--company"),
-            ("bindingKey", "--binding"),
-            ("metadataFilter", "--filter"),
-            ("query", "QUERY"),
-            ("payload.object", "payload.object"),
+        for (command, fields) in [
+            (
+                "search",
+                &[
+                    ("topK", "--top-k"),
+                    ("scope.agentId", "--agent"),
+                    ("agentId", "--agent"),
+                    ("companyId", "--company"),
+                    ("bindingKey", "--binding"),
+                    ("metadataFilter", "--filter"),
+                    ("filter.issueId", "--from-issue"),
+                    ("query", "QUERY"),
+                    ("payload.object", "payload.object"),
+                ] as &[(&str, &str)],
+            ),
+            ("capture", &[("payload.text", "TEXT"), ("source.commentId", "--comment-id")]),
+            ("note", &[("records.0.text", "TEXT"), ("records.0.metadata", "--metadata")]),
+            ("correct", &[("patch.record.text", "TEXT"), ("patch.instruction", "--instruction")]),
+            (
+                "binding update",
+                &[
+                    ("limits.callTimeoutMs", "--limits (callTimeoutMs)"),
+                    ("version.follow", "--versions"),
+                    ("version", "--versions"),
+                    ("config", "--config"),
+                ],
+            ),
+            (
+                "binding grant",
+                &[
+                    ("http.0.origin", "--http"),
+                    ("http.0.methods.1", "--method"),
+                    ("http.0.privateRanges.0", "--private-range"),
+                    ("secrets.0", "--secret"),
+                    ("storageBytes", "--storage"),
+                ],
+            ),
+            ("binding create", &[("providerKey", "--provider"), ("key", "KEY")]),
+            (
+                "token create",
+                &[
+                    ("operations.0", "--operation"),
+                    ("expiresAt", "--expires-at"),
+                    ("agentId", "--agent"),
+                    ("name", "NAME"),
+                ],
+            ),
+            ("token rotate", &[("overlapSeconds", "--overlap"), ("tokenId", "ID")]),
+            ("operation show", &[("operationId", "ID"), ("companyId", "--company")]),
+            ("operation list", &[("sourceKind", "--source-kind"), ("runId", "--run")]),
+            ("budget create", &[("limitCents", "--cents"), ("warnShare", "--warn")]),
+            ("charge create", &[("amountCents", "--cents"), ("heartbeatRunId", "--run")]),
+            ("secret create", &[("usedAs", "--as"), ("value", "--value-file")]),
+            ("store backup", &[("directory", "--to")]),
         ] {
-            assert_eq!(name_among(field, &search), typed);
+            let typed = of(command);
+            for (field, name) in fields {
+                assert_eq!(name_among(field, &typed), *name, "{command}: {field}");
+            }
         }
-        let update = all(&["KEY", "--limits", "--policy", "--versions", "--revision"]);
-        assert_eq!(name_among("limits.callTimeoutMs", &update), "--limits (callTimeoutMs)");
-        assert_eq!(name_among("version.follow", &update), "--versions");
-        let token = all(&["NAME", "--operation", "--expires-at", "--agent", "--overlap", "--id"]);
-        for (field, typed) in [
-            ("operations.0", "--operation"),
-            ("expiresAt", "--expires-at"),
-            ("agentId", "--agent"),
-            ("overlapSeconds", "--overlap"),
-            ("name", "NAME"),
-        ] {
-            assert_eq!(name_among(field, &token), typed);
-        }
-        assert_eq!(name_among("operationId", &all(&["ID", "--company"])), "ID");
-        assert_eq!(name_among("tokenId", &all(&["--token", "ID"])), "ID");
-        assert_eq!(name_among("companyId", &all(&["ID", "--company"])), "--company");
-        assert_eq!(name_among("limitCents", &all(&["--cents"])), "--cents");
-        assert_eq!(name_among("value", &all(&["NAME", "--value-file"])), "--value-file");
-        assert_eq!(name_among("version", &all(&["--versions"])), "--versions");
-        let note = all(&["TEXT", "--agent", "--subject"]);
-        assert_eq!(
-            with_flags("give `scope.subjectId` or `subject`", &note),
-            "give `--subject` or `subject`"
-        );
-        assert_eq!(with_flags("give `scope.runId`, `", &note), "give `scope.runId`, `");
+    }
+
+    #[test]
+    fn a_message_names_flags_instead_of_fields() {
+        let note = of("note");
+        let message = "give `scope.subjectId` or `subject`";
+        assert_eq!(with_flags(message, &note), "give `--subject` or `subject`");
+        assert_eq!(with_flags("give `payload.text`, `", &note), "give `payload.text`, `");
     }
 }

@@ -7,9 +7,11 @@ use serde_json::{Value, json};
 
 use super::args::{CompanyArgs, OneArgs, PageArgs, ShowArgs, filters};
 use super::argument::{one_of, time};
-use super::page::{self, Columns, items, rows};
+use super::page::{self, Columns, rows};
+use super::texts::{cell, moment};
 use super::{CliError, argument};
-use memhost_types::DeliveryStatus;
+use memhost_http::api::Items;
+use memhost_types::{Delivery, DeliveryStatus, Event, HookReceipt};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum HookCommand {
@@ -47,9 +49,10 @@ pub(super) enum EventCommand {
 #[derive(Debug, Args)]
 pub(super) struct ManyArgs {
     /// The ID [default: every delivery that the filters match].
+    #[arg(id = "deliveryId", value_name = "ID")]
     id: Option<String>,
     /// All of the company, without a filter.
-    #[arg(long, conflicts_with = "id")]
+    #[arg(long, conflicts_with = "deliveryId")]
     every: bool,
     #[command(flatten)]
     filters: DeliveryFilters,
@@ -66,9 +69,9 @@ pub(super) struct SendArgs {
 }
 
 filters! { DeliveryFilters {
-    status [one_of(DeliveryStatus::ALL, DeliveryStatus::as_str)] = "status", "Filter by status.";
+    status<"STATUS"> [one_of(DeliveryStatus::ALL, DeliveryStatus::as_str)] = "status", "Filter by status.";
     binding<"KEY"> = "bindingKey", "Filter by binding key.";
-    kind = "hookKind", "Filter by kind of hook.";
+    kind<"KIND"> = "hookKind", "Filter by kind of hook.";
     hook<"ID"> = "hookId", "Filter by hook ID.";
     agent<"ID"> = "agentId", "Filter by agent ID.";
     issue<"ID"> = "issueId", "Filter by issue ID.";
@@ -95,28 +98,28 @@ const EVENT_TYPES: [&str; 7] = [
     "memory.recalled",
 ];
 
-const DELIVERIES: &Columns = &[
-    ("received", "/receivedAt"),
-    ("kind", "/hook/hookKind"),
-    ("hook", "/hook/hookId"),
-    ("binding", "/bindingKey"),
-    ("status", "/status"),
-    ("attempts", "/attempts"),
-    ("due", "/dueAt"),
-    ("error", "/error/message"),
-    ("id", "/id"),
+const DELIVERIES: &Columns<Delivery> = &[
+    ("received", |delivery| moment(delivery.received_at)),
+    ("kind", |delivery| cell(&delivery.hook.hook_kind)),
+    ("hook", |delivery| cell(&delivery.hook.hook_id)),
+    ("binding", |delivery| cell(&delivery.binding_key)),
+    ("status", |delivery| cell(&delivery.status)),
+    ("attempts", |delivery| cell(&delivery.attempts)),
+    ("due", |delivery| moment(delivery.due_at)),
+    ("error", |delivery| cell(&delivery.error.as_ref().map(|error| &error.message))),
+    ("id", |delivery| cell(&delivery.id)),
 ];
 
-const EVENTS: &Columns = &[
-    ("received", "/receivedAt"),
-    ("type", "/type"),
-    ("project", "/projectId"),
-    ("session", "/sessionId"),
-    ("agent kind", "/agentKind"),
-    ("tool", "/toolId"),
-    ("status", "/status"),
-    ("ms", "/durationMs"),
-    ("error", "/error"),
+const EVENTS: &Columns<Event> = &[
+    ("received", |event| moment(event.received_at)),
+    ("type", |event| cell(&event.event.r#type)),
+    ("project", |event| cell(&event.event.project_id)),
+    ("session", |event| cell(&event.event.session_id)),
+    ("agent kind", |event| cell(&event.event.agent_kind)),
+    ("tool", |event| cell(&event.event.tool_id)),
+    ("status", |event| cell(&event.event.status)),
+    ("ms", |event| cell(&event.event.duration_ms)),
+    ("error", |event| cell(&event.event.error)),
 ];
 
 fn read(file: Option<&Path>) -> Result<Value, CliError> {
@@ -136,7 +139,7 @@ pub(super) async fn run(command: HookCommand) -> Result<(), CliError> {
             let event = read(args.file.as_deref())?;
             let session = args.company.open().await?;
             let receipt = session.host.post(&session.runtime("hooks"), &event).await?;
-            session.show(&receipt, "deliveries", delivered)
+            session.show_list(&receipt, delivered)
         }
         HookCommand::Replay(many) => turn(many, "replay", "replayed").await,
         HookCommand::Discard(many) => turn(many, "discard", "discarded").await,
@@ -157,14 +160,14 @@ async fn turn(many: ManyArgs, action: &str, did: &str) -> Result<(), CliError> {
     }
 }
 
-fn delivered(receipt: &Value) -> String {
-    let deliveries = items(receipt, "deliveries");
-    if deliveries.is_empty() {
-        return receipt["notTaken"]["reason"].as_str().unwrap_or("no binding takes it").to_owned();
+fn delivered(receipt: &HookReceipt) -> String {
+    if receipt.deliveries.is_empty() {
+        let reason = receipt.not_taken.as_ref().map(|why| why.reason.as_str());
+        return reason.unwrap_or("no binding takes it").to_owned();
     }
-    let table = rows(deliveries, DELIVERIES);
-    match receipt["context"]["text"].as_str() {
-        Some(text) => format!("{table}\n\n{text}"),
+    let table = rows(&receipt.deliveries, DELIVERIES);
+    match &receipt.context {
+        Some(context) => format!("{table}\n\n{}", context.text),
         None => table,
     }
 }
@@ -180,9 +183,9 @@ pub(super) async fn events(command: EventCommand) -> Result<(), CliError> {
                 event => vec![event],
             };
             let session = args.company.open().await?;
-            let answer =
-                session.host.post(&session.runtime("events"), &json!({ "events": events })).await?;
-            session.show(&answer, "items", |answer| rows(items(answer, "items"), EVENTS))
+            let body = json!({ "events": events });
+            let answer = session.host.post(&session.runtime("events"), &body).await?;
+            session.show_list(&answer, |answer: &Items<Event>| rows(&answer.items, EVENTS))
         }
     }
 }

@@ -4,11 +4,14 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::CliError;
+use super::answer::Answer;
 use super::args::{CompanyArgs, OneArgs, PageArgs, ShowArgs, filters};
 use super::argument::{one_of, time};
-use super::output::details;
 use super::page::{self, Columns};
-use memhost_types::{JobStatus, Pages, ReviewStatus, SourceKind};
+use super::texts::{cell, moment, text};
+use memhost_core::Page;
+use memhost_http::api::JobView;
+use memhost_types::{JobStatus, Pages, ReviewItem, ReviewStatus, SourceKind};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum JobCommand {
@@ -26,9 +29,10 @@ pub(super) enum JobCommand {
     /// Retry a failed or cancelled job, or all that match.
     Retry {
         /// The ID [default: every job that the filters match].
+        #[arg(id = "jobId", value_name = "ID")]
         id: Option<String>,
         /// All of the company, without a filter.
-        #[arg(long, conflicts_with = "id")]
+        #[arg(long, conflicts_with = "jobId")]
         every: bool,
         #[command(flatten)]
         filters: JobFilters,
@@ -38,7 +42,7 @@ pub(super) enum JobCommand {
 }
 
 filters! { JobFilters {
-    status [one_of(JobStatus::ALL, JobStatus::as_str)] = "status", "Filter by status.";
+    status<"STATUS"> [one_of(JobStatus::ALL, JobStatus::as_str)] = "status", "Filter by status.";
     binding<"KEY"> = "bindingKey", "Filter by binding key.";
     hook_kind<"KIND"> = "hookKind", "Filter by the kind of hook that caused it.";
     source_kind<"KIND"> [one_of(&SourceKind::ALL, SourceKind::as_str)] = "sourceKind", "Filter by \
@@ -78,32 +82,32 @@ pub(super) struct ReviewListArgs {
     #[arg(long, default_value = "pending", value_parser = one_of(ReviewStatus::ALL, ReviewStatus::as_str))]
     status: String,
     /// Filter by binding key.
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", id = "bindingKey")]
     binding: Option<String>,
 }
 
-const JOBS: &Columns = &[
-    ("submitted", "/submittedAt"),
-    ("binding", "/bindingKey"),
-    ("status", "/status"),
-    ("attempts", "/attempts"),
-    ("records", "/recordCount"),
-    ("hook", "/hookKind"),
-    ("due", "/dueAt"),
-    ("error", "/error"),
-    ("id", "/id"),
+const JOBS: &Columns<JobView> = &[
+    ("submitted", |view| moment(view.job.submitted_at)),
+    ("binding", |view| cell(&view.job.binding_key)),
+    ("status", |view| cell(&view.job.status)),
+    ("attempts", |view| cell(&view.job.attempts)),
+    ("records", |view| cell(&view.job.record_count)),
+    ("hook", |view| cell(&view.job.hook_kind)),
+    ("due", |view| moment(view.job.due_at)),
+    ("error", |view| cell(&view.job.error)),
+    ("id", |view| cell(&view.job.id)),
 ];
 
-const REVIEWS: &Columns = &[
-    ("created", "/createdAt"),
-    ("binding", "/bindingKey"),
-    ("kind", "/kind"),
-    ("confidence", "/confidence"),
-    ("pii", "/piiRisk"),
-    ("status", "/status"),
-    ("reason", "/reasons/0"),
-    ("text", "/text"),
-    ("id", "/id"),
+const REVIEWS: &Columns<ReviewItem> = &[
+    ("created", |item| moment(item.created_at)),
+    ("binding", |item| cell(&item.binding_key)),
+    ("kind", |item| cell(&item.kind)),
+    ("confidence", |item| cell(&item.confidence)),
+    ("pii", |item| cell(&item.pii_risk)),
+    ("status", |item| cell(&item.status)),
+    ("reason", |item| cell(&item.reasons.first())),
+    ("text", |item| cell(&item.text)),
+    ("id", |item| cell(&item.id)),
 ];
 
 pub(super) async fn run(command: JobCommand) -> Result<(), CliError> {
@@ -155,22 +159,23 @@ pub(super) async fn review(command: ReviewCommand) -> Result<(), CliError> {
 async fn show_review(args: &ShowArgs) -> Result<(), CliError> {
     let session = args.one.company.open().await?;
     let fetch = async || {
-        for status in ["pending", "approved", "rejected"] {
+        for status in ReviewStatus::ALL {
             let mut pages = Pages::default();
             while let Some(cursor) = pages.next() {
                 let pairs = [
-                    ("status", Some(status)),
+                    ("status", Some(status.as_str())),
                     ("limit", Some("1000")),
                     ("cursor", cursor.as_deref()),
                 ];
-                let answer = session.get(&format!("reviews?{}", page::query(&pairs))).await?;
-                if let Some(found) = page::find(&answer, "items", "/id", &args.one.id) {
-                    return Ok(found);
+                let path = format!("reviews?{}", page::query(&pairs));
+                let answer: Answer<Page<ReviewItem>> = session.get(&path).await?;
+                pages.go_on(answer.read()?.next_cursor);
+                if let Some(item) = answer.find(|item| text(&item.id) == args.one.id)? {
+                    return Ok(item);
                 }
-                pages.go_on(page::next_cursor(&answer));
             }
         }
         Err(page::missing("review", &args.one.id))
     };
-    page::watch(&session, &args.watch, "", fetch, details).await
+    page::watch_details(&session, &args.watch, fetch).await
 }

@@ -1,7 +1,7 @@
 //! `memhost …`. Every command talks to a host: one that runs, over HTTP, or with `--data-dir` one
 //! that is opened for the command, through the same routes.
 
-mod allocator;
+mod answer;
 mod args;
 mod argument;
 mod backend;
@@ -10,15 +10,12 @@ mod bridge;
 mod budget;
 mod check;
 mod company;
-mod compiler;
 mod config;
 mod connection;
 mod context;
 mod cost;
 mod demo;
 mod demo_documents;
-mod directories;
-mod doctor;
 mod embeddings;
 mod error;
 mod evaluate;
@@ -29,12 +26,11 @@ mod job;
 mod man;
 mod mcp;
 mod memory;
-mod network;
 mod operation;
 mod output;
 mod page;
-mod parent;
 mod plugin;
+mod process;
 mod secret;
 mod serve;
 mod session;
@@ -42,8 +38,9 @@ mod stats;
 mod store;
 mod tail;
 mod telemetry;
+mod texts;
 mod token;
-mod toml_file;
+mod user_files;
 mod welcome;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -54,6 +51,12 @@ pub use self::config::read_for_fuzzing;
 pub use self::error::CliError;
 pub use self::telemetry::Telemetry;
 use memhost_files::private;
+
+/// The allocator of the program; a process that embeds the host has its own. Many operations are
+/// begun by one thread and ended by another, at which glibc's allocator is slow. Huge pages are off:
+/// they double the memory of an idle host.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Shared memory for a company of AI agents, with sandboxed providers.
 #[derive(Debug, Parser)]
@@ -161,7 +164,7 @@ enum Command {
     #[command(subcommand)]
     Store(store::StoreCommand),
     /// Diagnose a host and suggest fixes.
-    Doctor(doctor::DoctorArgs),
+    Doctor(store::DoctorArgs),
     /// Manage the embedding model that providers may use.
     #[command(subcommand)]
     Embeddings(embeddings::EmbeddingsCommand),
@@ -185,7 +188,7 @@ enum Command {
     Completions(man::CompletionsArgs),
     /// Compile one component: a host starts this for each, and gives it the component.
     #[command(hide = true)]
-    CompileComponent(compiler::CompileArgs),
+    CompileComponent(process::CompileArgs),
 }
 
 /// Parses the command line; prints a message and exits where it is invalid.
@@ -235,7 +238,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
     }
     // Its limits leave no room for a runtime.
     if let Some(Command::CompileComponent(args)) = &cli.command {
-        return compiler::run(args);
+        return process::compile(args);
     }
     // Two threads for each core: a guest that blocks in a host call must not delay other calls.
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get) * 2;
@@ -284,7 +287,7 @@ async fn dispatch(cli: Cli) -> Result<(), CliError> {
         Command::Token(command) => token::run(command).await,
         Command::Company(command) => company::run(command).await,
         Command::Store(command) => store::run(command).await,
-        Command::Doctor(args) => doctor::run(args).await,
+        Command::Doctor(args) => store::doctor(args).await,
         Command::Embeddings(command) => embeddings::run(command),
         Command::Eval(command) => evaluate::run(command).await,
         Command::Mcp(args) => mcp::run(args).await,

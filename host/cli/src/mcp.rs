@@ -14,7 +14,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::args::HostArgs;
 use super::connection::Connection;
-use super::output::escape;
+use super::texts::escape;
 use super::{Backend, CliError};
 use memhost_server::{Method, Request};
 

@@ -4,12 +4,14 @@ use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::CliError;
+use super::answer::Answer;
 use super::args::{Paging, ScopeArgs, WatchArgs};
 use super::argument::{self, object, without_nulls};
-use super::output::text;
 use super::page::{self, Asked};
 use super::session::Session;
-use memhost_types::Visibility;
+use memhost_http::ProblemCode;
+use memhost_http::api::BriefResolved;
+use memhost_types::{ForgetEffect, ForgetResponse, GetResponse, Visibility};
 
 mod lines;
 pub(super) mod shown;
@@ -51,20 +53,21 @@ pub(super) enum RecordCommand {
 #[derive(Debug, Args)]
 pub(super) struct CaptureArgs {
     /// Text to capture; `-` reads standard input.
+    #[arg(id = "payload.text", value_name = "TEXT")]
     text: String,
     #[command(flatten)]
     scope: ScopeArgs,
     /// Kind of source.
-    #[arg(long, value_parser = SOURCE_KINDS, default_value = "manual_note")]
+    #[arg(long, value_parser = SOURCE_KINDS, default_value = "manual_note", id = "source.kind", value_name = "SOURCE_KIND")]
     source_kind: String,
     /// ID of the source comment.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", id = "source.commentId")]
     comment_id: Option<String>,
     /// Key of the source document.
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", id = "source.documentKey")]
     document_key: Option<String>,
     /// Reference to a source outside Paperclip.
-    #[arg(long, value_name = "REF")]
+    #[arg(long, value_name = "REF", id = "source.externalRef")]
     external_ref: Option<String>,
     /// Let the provider extract what to keep, or store the text as one record.
     #[arg(long, value_parser = ["capture_residue", "capture_record"], default_value = "capture_residue")]
@@ -81,21 +84,22 @@ pub(super) struct CaptureArgs {
 #[derive(Debug, Args)]
 pub(super) struct NoteArgs {
     /// Text of the record; `-` reads standard input.
+    #[arg(id = "records.text", value_name = "TEXT")]
     text: String,
     #[command(flatten)]
     scope: ScopeArgs,
     /// ID of the record to create or replace.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", id = "records.id")]
     id: Option<String>,
     /// Summary of the record.
-    #[arg(long)]
+    #[arg(long, id = "records.summary", value_name = "SUMMARY")]
     summary: Option<String>,
     /// Who finds it: everybody in the company, the agent, or the person of --subject [default: the
     /// binding's policy].
     #[arg(long, value_parser = argument::one_of(Visibility::ALL, Visibility::as_str))]
     visibility: Option<String>,
     /// Metadata, a JSON object.
-    #[arg(long, value_name = "JSON")]
+    #[arg(long, value_name = "JSON", id = "records.metadata")]
     metadata: Option<String>,
 }
 
@@ -103,28 +107,28 @@ pub(super) struct NoteArgs {
 #[derive(Debug, Args)]
 struct OnlyArgs {
     /// Only records of this kind of source.
-    #[arg(long, value_parser = SOURCE_KINDS, help_heading = "Filter")]
+    #[arg(long, value_parser = SOURCE_KINDS, help_heading = "Filter", id = "filter.sourceKind", value_name = "FROM_KIND")]
     from_kind: Option<String>,
     /// Only records of this issue.
-    #[arg(long, value_name = "ID", help_heading = "Filter")]
+    #[arg(long, value_name = "ID", help_heading = "Filter", id = "filter.issueId")]
     from_issue: Option<String>,
     /// Only records of this run.
-    #[arg(long, value_name = "ID", help_heading = "Filter")]
+    #[arg(long, value_name = "ID", help_heading = "Filter", id = "filter.runId")]
     from_run: Option<String>,
     /// Only records of this project.
-    #[arg(long, value_name = "ID", help_heading = "Filter")]
+    #[arg(long, value_name = "ID", help_heading = "Filter", id = "filter.projectId")]
     from_project: Option<String>,
     /// Only records that this agent wrote.
-    #[arg(long, value_name = "ID", help_heading = "Filter")]
+    #[arg(long, value_name = "ID", help_heading = "Filter", id = "filter.agentId")]
     from_agent: Option<String>,
     /// Only records made at this time or later.
-    #[arg(long, value_name = "TIME", value_parser = argument::time, help_heading = "Filter")]
+    #[arg(long, value_name = "TIME", value_parser = argument::time, help_heading = "Filter", id = "filter.since")]
     since: Option<String>,
     /// Only records made before this time.
-    #[arg(long, value_name = "TIME", value_parser = argument::time, help_heading = "Filter")]
+    #[arg(long, value_name = "TIME", value_parser = argument::time, help_heading = "Filter", id = "filter.until")]
     until: Option<String>,
     /// Only records that contain this text.
-    #[arg(long, value_name = "TEXT", help_heading = "Filter")]
+    #[arg(long, value_name = "TEXT", help_heading = "Filter", id = "filter.text")]
     containing: Option<String>,
 }
 
@@ -153,7 +157,7 @@ pub(super) struct SearchArgs {
     #[arg(long, short = 'k', default_value_t = 10)]
     top_k: u32,
     /// Filter by metadata, a JSON object.
-    #[arg(long, value_name = "JSON")]
+    #[arg(long, value_name = "JSON", id = "metadataFilter")]
     filter: Option<String>,
     #[command(flatten)]
     only: OnlyArgs,
@@ -171,13 +175,14 @@ pub(super) struct ListArgs {
     #[command(flatten)]
     only: OnlyArgs,
     /// Filter by metadata, a JSON object.
-    #[arg(long, value_name = "JSON")]
+    #[arg(long, value_name = "JSON", id = "metadataFilter")]
     filter: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct GetArgs {
     /// Record ID, or PROVIDER:ID.
+    #[arg(id = "handle.providerRecordId", value_name = "ID")]
     id: String,
     #[command(flatten)]
     scope: ScopeArgs,
@@ -203,13 +208,20 @@ pub(super) struct ForgetArgs {
 #[derive(Debug, Args)]
 pub(super) struct CorrectArgs {
     /// Record ID, or PROVIDER:ID.
+    #[arg(id = "handle.providerRecordId", value_name = "ID")]
     id: String,
     /// Corrected text; `-` reads standard input.
+    #[arg(id = "patch.record.text", value_name = "TEXT")]
     text: Option<String>,
     #[command(flatten)]
     scope: ScopeArgs,
     /// Instruction for providers that correct by instruction, instead of a text.
-    #[arg(long, conflicts_with = "text")]
+    #[arg(
+        long,
+        conflicts_with = "patch.record.text",
+        id = "patch.instruction",
+        value_name = "INSTRUCTION"
+    )]
     instruction: Option<String>,
 }
 
@@ -246,7 +258,7 @@ pub(super) async fn capture(args: CaptureArgs) -> Result<(), CliError> {
         "visibility": args.visibility,
     });
     let answer = session.send(scope, "capture", body).await?;
-    session.show(&answer, "", |answer| shown::written("captured", answer))
+    session.show(&answer, shown::captured)
 }
 
 pub(super) async fn note(args: NoteArgs) -> Result<(), CliError> {
@@ -259,7 +271,7 @@ pub(super) async fn note(args: NoteArgs) -> Result<(), CliError> {
     }));
     let body = json!({ "records": [record], "visibility": args.visibility });
     let answer = session.send(&args.scope, "records", body).await?;
-    session.show(&answer, "", |answer| shown::written("noted", answer))
+    session.show(&answer, |answer| shown::upserted("noted", answer))
 }
 
 pub(super) async fn search(args: SearchArgs) -> Result<(), CliError> {
@@ -276,7 +288,7 @@ pub(super) async fn search(args: SearchArgs) -> Result<(), CliError> {
         "filter": args.only.filter(),
     });
     let answer = session.send(&args.scope, "query", body).await?;
-    session.show(&answer, "snippets", shown::hits)
+    session.show_list(&answer, shown::hits)
 }
 
 pub(super) async fn list(args: ListArgs) -> Result<(), CliError> {
@@ -287,20 +299,23 @@ pub(super) async fn list(args: ListArgs) -> Result<(), CliError> {
         let body = json!({ "limit": asked.limit, "cursor": asked.cursor, "metadataFilter": filter, "filter": only });
         session.send(&args.scope, "list", body).await
     };
-    page::pages(session.format, &args.paging, "items", fetch, shown::records).await
+    page::pages(session.format, &args.paging, fetch, shown::records).await
 }
 
 pub(super) async fn get(args: GetArgs) -> Result<(), CliError> {
     let session = args.scope.open().await?;
     let handle = handle(&session, &args.scope, &args.id).await?;
     let fetch = async || {
-        let answer = session.send(&args.scope, "get", json!({ "handle": handle })).await?;
-        if answer["record"].is_null() {
-            return Err(not_here(&args.id, &answer));
+        let answer: Answer<GetResponse> =
+            session.send(&args.scope, "get", json!({ "handle": handle })).await?;
+        match answer.read()? {
+            GetResponse { record: None, operation_id, .. } => {
+                Err(no_record(&args.id, Some(operation_id.to_string())))
+            }
+            _ => Ok(answer),
         }
-        Ok(answer)
     };
-    page::watch(&session, &args.watch, "", fetch, shown::record).await
+    page::watch(&session, &args.watch, fetch, shown::record).await
 }
 
 pub(super) async fn forget(args: ForgetArgs) -> Result<(), CliError> {
@@ -313,14 +328,14 @@ pub(super) async fn forget(args: ForgetArgs) -> Result<(), CliError> {
         handles.push(handle(&session, &args.scope, id).await?);
     }
     let answer = session.send(&args.scope, "forget", json!({ "handles": handles })).await?;
-    session.show(&answer, "outcomes", shown::forgotten)?;
-    let outcomes = page::items(&answer, "outcomes").iter();
-    let missing = outcomes.filter(|outcome| outcome["effect"] == "not_found");
-    let missing: Vec<String> =
-        missing.map(|outcome| text(outcome, "/handle/providerRecordId")).collect();
+    session.show_list(&answer, shown::forgotten)?;
+    let ForgetResponse { outcomes, operation_id, .. } = answer.read()?;
+    let missing = outcomes.iter().filter(|outcome| outcome.effect == ForgetEffect::NotFound);
+    let missing: Vec<&str> =
+        missing.map(|outcome| outcome.handle.provider_record_id.as_str()).collect();
     match missing.is_empty() {
         true => Ok(()),
-        false => Err(not_here(&missing.join("`, `"), &answer)),
+        false => Err(no_record(&missing.join("`, `"), Some(operation_id.to_string()))),
     }
 }
 
@@ -357,8 +372,8 @@ async fn forget_scope(session: &Session, args: &ForgetArgs) -> Result<(), CliErr
     );
     argument::confirm(args.yes, &question)?;
     let answer = session.send(scope, "scope/forget", json!({})).await?;
-    session.show(&answer, "bindings", shown::forgotten_scope)?;
-    match answer["isComplete"] == true {
+    session.show_list(&answer, shown::forgotten_scope)?;
+    match answer.read()?.is_complete {
         true => Ok(()),
         false => Err(CliError::Failed(
             "not everything is forgotten; mend what the errors above say, and type the same again"
@@ -368,10 +383,6 @@ async fn forget_scope(session: &Session, args: &ForgetArgs) -> Result<(), CliErr
 }
 
 /// There is no such record in this scope.
-fn not_here(id: &str, answer: &Value) -> CliError {
-    no_record(id, answer["operationId"].as_str().map(str::to_owned))
-}
-
 fn no_record(id: &str, operation: Option<String>) -> CliError {
     let detail = format!("no record `{id}` in this scope; list records with `memhost record list`");
     CliError::Problem { status: 404, detail, operation, code: None }
@@ -392,14 +403,12 @@ pub(super) async fn correct(args: CorrectArgs) -> Result<(), CliError> {
     let answer = answer.map_err(|error| match error {
         // The host or the provider says that there is no such record. Other commands say how to
         // list records; so does this.
-        CliError::Problem { status: 404, operation, code, .. }
-            if code.as_deref() == Some("not_found") =>
-        {
+        CliError::Problem { status: 404, operation, code: Some(ProblemCode::NotFound), .. } => {
             no_record(&args.id, operation)
         }
         error => error,
     })?;
-    session.show(&answer, "", shown::corrected_as)
+    session.show(&answer, shown::corrected_as)
 }
 
 /// An ID without a provider is of the provider that the scope resolves to.
@@ -414,6 +423,7 @@ async fn handle(session: &Session, scope: &ScopeArgs, id: &str) -> Result<Value,
         ("agentId", session.agent.as_deref()),
         ("bindingKey", scope.binding.as_deref()),
     ]);
-    let resolved = session.get(&format!("resolve?{query}")).await?;
-    Ok(json!({ "providerKey": resolved["binding"]["providerKey"], "providerRecordId": id }))
+    let resolved: Answer<BriefResolved> = session.get(&format!("resolve?{query}")).await?;
+    let provider = resolved.read()?.binding.provider_key;
+    Ok(json!({ "providerKey": provider, "providerRecordId": id }))
 }

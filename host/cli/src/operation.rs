@@ -6,9 +6,11 @@ use serde_json::Value;
 use super::CliError;
 use super::args::{PageArgs, ShowArgs, filters};
 use super::argument::{one_of, time};
-use super::output::{clip, micros, moment, table, text};
-use super::page::{self, Asked, items, query};
-use memhost_types::{OperationKind, Outcome, SourceKind};
+use super::page::{self, Asked, Columns, query};
+use super::texts::{clip, micros, moment, text};
+use memhost_types::{
+    Activity, ActivityPage, Operation, OperationKind, OperationPage, Outcome, SourceKind,
+};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum OperationCommand {
@@ -41,8 +43,8 @@ filters! { OperationFilters {
     hook_kind<"KIND"> = "hookKind", "Filter by the kind of hook that caused it.";
     source_kind<"KIND"> [one_of(&SourceKind::ALL, SourceKind::as_str)] = "sourceKind", "Filter by \
         the kind of source.";
-    kind [one_of(OperationKind::ALL, OperationKind::as_str)] = "kind", "Filter by kind.";
-    outcome [one_of(Outcome::ALL, Outcome::as_str)] = "outcome", "Filter by outcome.";
+    kind<"KIND"> [one_of(OperationKind::ALL, OperationKind::as_str)] = "kind", "Filter by kind.";
+    outcome<"OUTCOME"> [one_of(Outcome::ALL, Outcome::as_str)] = "outcome", "Filter by outcome.";
     binding<"KEY"> = "bindingKey", "Filter by binding key.";
     binding_id<"ID"> = "bindingId", "Filter by binding ID: another binding may have had the key \
                                      before.";
@@ -72,28 +74,22 @@ pub(super) async fn activity(command: ActivityCommand) -> Result<(), CliError> {
     let fetch = async |asked: Asked| {
         session.get(&format!("activity?{}", query(&[("cursor", asked.cursor.as_deref())]))).await
     };
-    page::pages(session.format, &page.paging, "items", fetch, activities).await
+    let human = |page: &ActivityPage| page::rows(&page.items, ACTIVITY);
+    page::pages(session.format, &page.paging, fetch, human).await
 }
 
-fn activities(page: &Value) -> String {
-    let row = |entry: &Value| {
-        vec![
-            moment(&text(entry, "/at")),
-            text(entry, "/principal"),
-            text(entry, "/action").replace('_', " "),
-            text(entry, "/subject"),
-            changes(&entry["before"], &entry["after"]),
-        ]
-    };
-    table(
-        &["time", "actor", "action", "object", "change"],
-        items(page, "items").iter().map(row).collect(),
-    )
-}
+const ACTIVITY: &Columns<Activity> = &[
+    ("time", |entry| moment(entry.at)),
+    ("actor", |entry| entry.principal.to_string()),
+    ("action", |entry| text(&entry.action).replace('_', " ")),
+    ("object", |entry| entry.subject.clone()),
+    ("change", |entry| changes(entry.before.as_ref(), entry.after.as_ref())),
+];
 
 /// The changed fields, without those that every change sets.
-fn changes(before: &Value, after: &Value) -> String {
+fn changes(before: Option<&Value>, after: Option<&Value>) -> String {
     let mut all = Vec::new();
+    let (before, after) = (before.unwrap_or(&Value::Null), after.unwrap_or(&Value::Null));
     collect_changes("", before, after, &mut all);
     all.join("; ")
 }
@@ -114,7 +110,7 @@ fn collect_changes(path: &str, before: &Value, after: &Value, all: &mut Vec<Stri
     }
     let shown = |value: &Value| match value {
         Value::Null => "nothing".to_owned(),
-        value => clip(&text(value, ""), 60),
+        value => clip(&text(value), 60),
     };
     // The table names an object that was created or deleted, so its fields are not listed.
     match (path, before.is_object() || after.is_object()) {
@@ -124,27 +120,21 @@ fn collect_changes(path: &str, before: &Value, after: &Value, all: &mut Vec<Stri
     }
 }
 
+const OPERATIONS: &Columns<Operation> = &[
+    ("started", |operation| moment(operation.started_at)),
+    ("by", |operation| operation.principal.to_string()),
+    ("kind", |operation| text(&operation.kind)),
+    ("outcome", |operation| text(&operation.outcome)),
+    ("binding", |operation| text(&operation.binding_key)),
+    // Only refusals stand for several; of one operation there is nothing to count.
+    ("count", |operation| text(&Some(operation.count).filter(|count| *count > 1))),
+    ("records", |operation| text(&operation.record_count)),
+    ("duration", |operation| micros(operation.latency_us)),
+    ("source", |operation| text(&operation.source.as_ref().map(|source| source.kind))),
+    ("id", |operation| text(&operation.id)),
+];
+
 /// A page as a table.
-pub(super) fn rows(page: &Value) -> String {
-    let row = |operation: &Value| {
-        vec![
-            moment(&text(operation, "/startedAt")),
-            text(operation, "/principal"),
-            text(operation, "/kind"),
-            text(operation, "/outcome"),
-            text(operation, "/bindingKey"),
-            // Only refusals stand for several; of one operation there is nothing to count.
-            Some(text(operation, "/count")).filter(|count| count != "1").unwrap_or_default(),
-            text(operation, "/recordCount"),
-            micros(operation.get("latencyUs")),
-            text(operation, "/source/kind"),
-            text(operation, "/id"),
-        ]
-    };
-    let rows = items(page, "items").iter().map(row).collect();
-    let head = [
-        "started", "by", "kind", "outcome", "binding", "count", "records", "duration", "source",
-        "id",
-    ];
-    table(&head, rows)
+pub(super) fn rows(page: &OperationPage) -> String {
+    page::rows(&page.items, OPERATIONS)
 }

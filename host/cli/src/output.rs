@@ -5,9 +5,11 @@ use std::io::{IsTerminal, Write};
 use clap::ValueEnum;
 use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, Cell, ColumnConstraint, ContentArrangement, Table};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::CliError;
+use super::texts::{escaped, is_deceptive, printable, text};
 
 /// The output format of an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -20,28 +22,45 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// An answer as text; `items` names the member with the items of a list.
+    /// JSON in this format; `items` names the member with the items of a list.
     pub(super) fn render(
         self,
-        answer: &Value,
+        json: &Value,
         items: &str,
-        human: impl FnOnce(&Value) -> String,
+        human: impl FnOnce() -> Result<String, CliError>,
     ) -> Result<String, CliError> {
         match self {
-            Self::Table => Ok(human(answer)),
-            Self::Json => serde_json::to_string_pretty(answer)
+            Self::Table => human(),
+            Self::Json => serde_json::to_string_pretty(json)
                 .map(|text| escaped(&text))
                 .map_err(CliError::host),
-            Self::Jsonl => Ok(lines(answer, items)),
+            Self::Jsonl => Ok(lines(json, items)),
             Self::Yaml => {
-                let text = serde_saphyr::to_string(answer).map_err(CliError::host)?;
+                let text = serde_saphyr::to_string(json).map_err(CliError::host)?;
                 match text.chars().any(is_deceptive) {
                     // JSON is YAML, too, and has an escape for every character.
-                    true => Self::Json.render(answer, items, human),
+                    true => Self::Json.render(json, items, human),
                     false => Ok(text.trim_end().to_owned()),
                 }
             }
         }
+    }
+
+    /// What a command made itself, in this format.
+    pub(super) fn tell(
+        self,
+        report: &impl Serialize,
+        items: &str,
+        human: impl FnOnce() -> String,
+    ) -> Result<String, CliError> {
+        let json = serde_json::to_value(report).map_err(CliError::host)?;
+        self.render(&json, items, || Ok(human()))
+    }
+
+    /// All fields of what a command made itself, in this format.
+    pub(super) fn tell_all(self, report: &impl Serialize) -> Result<String, CliError> {
+        let json = serde_json::to_value(report).map_err(CliError::host)?;
+        self.render(&json, "", || Ok(details(&json)))
     }
 }
 
@@ -130,46 +149,10 @@ fn render(head: &[&str], rows: Vec<Vec<String>>, is_plain: bool) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Escapes what a terminal executes or hides. Any agent can write a record, and a person believes
-/// what is shown of it.
-pub(super) fn printable(text: &str) -> String {
-    if !text.contains(is_deceptive) {
-        return text.to_owned();
-    }
-    let text = text.replace("\r\n", "\n");
-    text.chars()
-        .map(|c| if is_deceptive(c) { c.escape_default().to_string() } else { c.to_string() })
-        .collect()
-}
-
-/// Control characters but line ends and tabs, those that change the order of what is shown (UTS
-/// 55), and those that show nothing: with tags and the variation selectors beside them a whole text
-/// can be hidden behind one letter.
-fn is_deceptive(c: char) -> bool {
-    match c {
-        '\n' | '\t' => false,
-        '\u{200b}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => true,
-        '\u{61c}' | '\u{180e}' | '\u{200e}' | '\u{200f}' | '\u{3164}' | '\u{ffa0}' => true,
-        '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}' => true,
-        _ => c.is_control(),
-    }
-}
-
-/// JSON with such characters as escapes; they are in nothing but its texts.
-fn escaped(json: &str) -> String {
-    if !json.contains(is_deceptive) {
-        return json.to_owned();
-    }
-    let escape = |c: char| {
-        c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>()
-    };
-    json.chars().map(|c| if is_deceptive(c) { escape(c) } else { c.to_string() }).collect()
-}
-
 /// All fields of one item: a line for each value, with its path.
-pub(super) fn details(value: &Value) -> String {
+pub(super) fn details(json: &Value) -> String {
     let mut rows = Vec::new();
-    flatten("", value, &mut rows);
+    flatten("", json, &mut rows);
     table(&[], rows)
 }
 
@@ -190,82 +173,11 @@ fn flatten(path: &str, value: &Value, rows: &mut Vec<Vec<String>>) {
         }
         Value::Array(items) if items.is_empty() => {}
         Value::Array(items) => {
-            let all: Vec<String> = items.iter().map(|item| text(item, "")).collect();
+            let all: Vec<String> = items.iter().map(text).collect();
             rows.push(vec![path.to_owned(), all.join(", ")]);
         }
-        scalar => rows.push(vec![path.to_owned(), text(scalar, "")]),
+        scalar => rows.push(vec![path.to_owned(), text(scalar)]),
     }
-}
-
-/// A JSON field as text; empty where it is absent.
-pub(super) fn text(value: &Value, pointer: &str) -> String {
-    match value.pointer(pointer) {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
-    }
-}
-
-/// A time to the second, in UTC.
-pub(super) fn moment(at: &str) -> String {
-    at.get(..19).unwrap_or(at).replace('T', " ")
-}
-
-/// The hour of a time that is known to the hour, in UTC.
-pub(super) fn hour(at: &str) -> String {
-    match (at.get(..13), at.get(11..13).and_then(|hour| hour.parse::<u8>().ok())) {
-        (Some(start), Some(hour)) => {
-            format!("{}:00 to {:02}:00", start.replace('T', " "), (hour + 1) % 24)
-        }
-        _ => at.to_owned(),
-    }
-}
-
-/// The text in one line, cut to a width in characters.
-pub(super) fn clip(text: &str, width: usize) -> String {
-    let flat: String = printable(&text.split_whitespace().collect::<Vec<_>>().join(" "));
-    if flat.chars().count() <= width {
-        return flat;
-    }
-    let mut cut: String = flat.chars().take(width.saturating_sub(1)).collect();
-    cut.push('…');
-    cut
-}
-
-/// The source of a record, in a few words.
-pub(super) fn provenance(snippet: &Value) -> String {
-    let kind = text(snippet, "/source/kind");
-    let names = ["documentKey", "externalRef", "commentId", "runId", "activityId", "issueId"];
-    let name = names
-        .iter()
-        .map(|name| text(snippet, &format!("/source/{name}")))
-        .find(|name| !name.is_empty());
-    match name {
-        Some(name) => format!("{kind} {name}"),
-        None => kind,
-    }
-}
-
-/// Microseconds as a readable duration.
-pub(super) fn micros(value: Option<&Value>) -> String {
-    match value.and_then(Value::as_u64) {
-        None => String::new(),
-        Some(us) if us < 1_000 => format!("{us} µs"),
-        Some(us) if us < 1_000_000 => format!("{}.{} ms", us / 1_000, us % 1_000 / 100),
-        Some(us) => format!("{}.{} s", us / 1_000_000, us % 1_000_000 / 100_000),
-    }
-}
-
-/// A path segment or query value, percent-encoded.
-pub(super) fn escape(text: &str) -> String {
-    text.bytes().fold(String::new(), |mut out, byte| {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-        out
-    })
 }
 
 #[cfg(test)]
@@ -279,7 +191,6 @@ mod tests {
         let shown = render(&["text"], vec![vec!["a\x1b]0;title\x07\u{9b}31m\nb".to_owned()]], true);
         assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
         assert!(shown.contains("\\u{1b}]0;title"), "{shown}");
-        assert_eq!(printable("a\r\nb\tc\r"), "a\nb\tc\\r");
         assert_eq!(
             styled("\x1b[31mfailed\x1b[0m \x1b[2J\x1b"),
             "\x1b[31mfailed\x1b[0m \\u{1b}[2J\\u{1b}"
@@ -287,16 +198,10 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_shown_in_the_order_that_it_has() {
-        assert_eq!(printable("pay \u{202e}eve\u{200b}"), "pay \\u{202e}eve\\u{200b}");
-        assert_eq!(printable("a\u{e0062}\u{e0101}\u{61c}"), "a\\u{e0062}\\u{e0101}\\u{61c}");
-        for harmless in ["שלום, עולם", "مرحبا", "👩\u{200d}👧", "e\u{301}", "標識"]
-        {
-            assert_eq!(printable(harmless), harmless);
-        }
+    fn no_format_prints_what_deceives() {
         let answer = json!({ "items": [{ "text": "\u{9b}2J \u{202e}\u{e0062}" }] });
         for format in [Format::Json, Format::Jsonl, Format::Yaml] {
-            let shown = format.render(&answer, "items", |_| String::new()).unwrap();
+            let shown = format.render(&answer, "items", || Ok(String::new())).unwrap();
             assert!(!shown.contains(is_deceptive), "{shown:?}");
             // JSON is YAML, too.
             let read: Value = serde_saphyr::from_str(&shown).unwrap();
@@ -334,7 +239,7 @@ mod tests {
     fn one_answer_has_four_forms() {
         let answer = json!({ "items": [{ "a": 1 }, { "a": "no" }], "nextCursor": "x" });
         let shown =
-            |format: Format| format.render(&answer, "items", |_| "a table".to_owned()).unwrap();
+            |format: Format| format.render(&answer, "items", || Ok("a table".to_owned())).unwrap();
         assert_eq!(shown(Format::Table), "a table");
         assert_eq!(serde_json::from_str::<Value>(&shown(Format::Json)).unwrap(), answer);
         assert_eq!(shown(Format::Jsonl), "{\"a\":1}\n{\"a\":\"no\"}");
@@ -342,18 +247,5 @@ mod tests {
         // word.
         assert_eq!(serde_saphyr::from_str::<Value>(&shown(Format::Yaml)).unwrap(), answer);
         assert_eq!(lines(&json!({ "key": 1 }), "items"), "{\"key\":1}");
-    }
-
-    #[test]
-    fn names_are_escaped_for_addresses() {
-        assert_eq!(escape("a/b ü"), "a%2Fb%20%C3%BC");
-        assert_eq!(clip("a  long\nline", 6), "a lon…");
-        assert_eq!(micros(Some(&json!(1_250))), "1.2 ms");
-        assert_eq!(moment("2026-11-01T10:20:30.123Z"), "2026-11-01 10:20:30");
-        assert_eq!(hour("2026-11-23T14:00:00Z"), "2026-11-23 14:00 to 15:00");
-        assert_eq!(
-            (hour("2026-11-23T23:00:00Z").as_str(), hour("").as_str()),
-            ("2026-11-23 23:00 to 00:00", "")
-        );
     }
 }

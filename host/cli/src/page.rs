@@ -3,22 +3,26 @@
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
+use jiff::Timestamp;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::CliError;
+use super::answer::{self, Answer, List};
 use super::args::{CompanyArgs, OneArgs, PageArgs, Paging, WatchArgs};
-use super::output::{
-    Format, clip, details, escape, hour, line, lines, micros, moment, table, text,
-};
+use super::output::{Format, details, line, lines, table};
 use super::session::Session;
-use memhost_types::{Pages, counted};
+use super::texts::{escape, moment};
+use memhost_core::{ChangedCount, Page};
+use memhost_types::{JsonObject, Pages, counted};
 
 /// The default page size; `--all` uses the host's largest page.
 const PAGE: u32 = 20;
 const WHOLE_PAGE: u32 = 1_000;
 
-/// Column titles, each with the JSON pointer of its value.
-pub(super) type Columns = [(&'static str, &'static str)];
+/// The columns of a table: a title and the text of an item each.
+pub(super) type Columns<T> = [(&'static str, fn(&T) -> String)];
 
 /// The requested page.
 pub(super) struct Asked {
@@ -59,9 +63,9 @@ pub(super) async fn watched(
             Err(error) => return Err(error),
         };
         if is_terminal {
-            let now = jiff::Timestamp::now().to_string();
+            let now = moment(Timestamp::now());
             write!(std::io::stdout().lock(), "\x1b[H\x1b[2J\x1b[3J")?;
-            line(&format!("every {seconds} s, at {} UTC; Ctrl-C to stop\n\n{text}", moment(&now)))?;
+            line(&format!("every {seconds} s, at {now} UTC; Ctrl-C to stop\n\n{text}"))?;
         } else if shown.as_ref() != Some(&text) {
             line(&text)?;
         }
@@ -70,26 +74,55 @@ pub(super) async fn watched(
     }
 }
 
-/// Shows what `fetch` answers, once or repeatedly; `items` names the member with the items of a
-/// list.
-pub(super) async fn watch(
+/// Shows what `fetch` answers, once or repeatedly.
+pub(super) async fn watch<T: DeserializeOwned>(
     session: &Session,
     watch: &WatchArgs,
-    items: &str,
-    fetch: impl AsyncFn() -> Result<Value, CliError>,
-    human: impl Fn(&Value) -> String,
+    fetch: impl AsyncFn() -> Result<Answer<T>, CliError>,
+    human: impl Fn(&T) -> String,
 ) -> Result<(), CliError> {
-    watched(watch, async || session.format.render(&fetch().await?, items, &human)).await
+    let render = async || {
+        let answer = fetch().await?;
+        session.format.render(answer.json(), "", || answer.read().map(|read| human(&read)))
+    };
+    watched(watch, render).await
 }
 
-/// Shows one page of a list, or all pages; `items` names the member with the items.
-pub(super) async fn pages(
+/// Shows the list that `fetch` answers, once or repeatedly.
+pub(super) async fn watch_list<T: List>(
+    session: &Session,
+    watch: &WatchArgs,
+    fetch: impl AsyncFn() -> Result<Answer<T>, CliError>,
+    human: impl Fn(&T) -> String,
+) -> Result<(), CliError> {
+    let render = async || {
+        let answer = fetch().await?;
+        session.format.render(answer.json(), T::ITEMS, || answer.read().map(|read| human(&read)))
+    };
+    watched(watch, render).await
+}
+
+/// Shows all fields of what `fetch` answers, once or repeatedly.
+pub(super) async fn watch_details<T>(
+    session: &Session,
+    watch: &WatchArgs,
+    fetch: impl AsyncFn() -> Result<Answer<T>, CliError>,
+) -> Result<(), CliError> {
+    let render = async || {
+        let answer = fetch().await?;
+        session.format.render(answer.json(), "", || Ok(details(answer.json())))
+    };
+    watched(watch, render).await
+}
+
+/// Shows one page of a list, or all pages.
+pub(super) async fn pages<T: List>(
     format: Format,
     paging: &Paging,
-    items: &str,
-    fetch: impl AsyncFn(Asked) -> Result<Value, CliError>,
-    human: impl Fn(&Value) -> String,
+    fetch: impl AsyncFn(Asked) -> Result<Answer<T>, CliError>,
+    human: impl Fn(&T) -> String,
 ) -> Result<(), CliError> {
+    let items = T::ITEMS;
     let asked = |cursor: Option<String>| Asked {
         cursor,
         limit: paging.limit.unwrap_or(if paging.all { WHOLE_PAGE } else { PAGE }),
@@ -97,7 +130,7 @@ pub(super) async fn pages(
     let is_streamed = paging.all && format == Format::Jsonl && paging.watch.watch.is_none();
     let render = async || {
         let (skipped, cursor) = place(paging.cursor.as_deref());
-        let mut answer = fetch(asked(cursor.map(str::to_owned))).await?;
+        let mut answer = fetch(asked(cursor.map(str::to_owned))).await?.into_json();
         cut(&mut answer, items, (skipped, cursor), paging);
         let mut pages = Pages::default();
         pages.go_on(next_cursor(&answer).filter(|_| paging.all));
@@ -106,7 +139,7 @@ pub(super) async fn pages(
                 line(&lines(&answer, items))?;
                 answer[items] = json!([]);
             }
-            let mut next = fetch(asked(cursor)).await?;
+            let mut next = fetch(asked(cursor)).await?.into_json();
             pages.go_on(next_cursor(&next));
             for name in ["nextCursor", "more", "trimmedBefore"] {
                 match next.get_mut(name).map(Value::take) {
@@ -123,21 +156,24 @@ pub(super) async fn pages(
         if answer["nextCursor"].is_null() {
             answer.as_object_mut().map(|answer| answer.remove("nextCursor"));
         }
-        format.render(&answer, items, |answer| match answer["nextCursor"].as_str() {
-            Some(cursor) if is_last(answer) => {
-                format!("{}\n\nwhat comes later: --cursor {cursor}", human(answer))
-            }
-            Some(cursor) => {
-                format!("{}\n\nnext page: --cursor {cursor}; all pages: --all", human(answer))
-            }
-            None => human(answer),
+        format.render(&answer, items, || {
+            let shown = human(&answer::read(&answer)?);
+            Ok(match answer["nextCursor"].as_str() {
+                Some(cursor) if is_last(&answer) => {
+                    format!("{shown}\n\nwhat comes later: --cursor {cursor}")
+                }
+                Some(cursor) => {
+                    format!("{shown}\n\nnext page: --cursor {cursor}; all pages: --all")
+                }
+                None => shown,
+            })
         })
     };
     watched(&paging.watch, render).await
 }
 
 /// The cursor of the page after this one, where there is one now.
-pub(super) fn next_cursor(page: &Value) -> Option<String> {
+fn next_cursor(page: &Value) -> Option<String> {
     page["nextCursor"].as_str().filter(|_| !is_last(page)).map(str::to_owned)
 }
 
@@ -172,34 +208,33 @@ fn cut(answer: &mut Value, items: &str, (skipped, cursor): (usize, Option<&str>)
 }
 
 /// Shows a list of a company.
-pub(super) async fn list(
+pub(super) async fn list<T: DeserializeOwned>(
     page: &PageArgs,
     name: &str,
     filters: &[(&str, Option<&str>)],
-    columns: &Columns,
+    columns: &Columns<T>,
 ) -> Result<(), CliError> {
-    list_as(page, name, filters, |answer| rows(items(answer, "items"), columns)).await
+    list_as(page, name, filters, |page: &Page<T>| rows(&page.items, columns)).await
 }
 
 /// Shows a list of a company with its own table.
-pub(super) async fn list_as(
+pub(super) async fn list_as<T: List>(
     page: &PageArgs,
     name: &str,
     filters: &[(&str, Option<&str>)],
-    human: impl Fn(&Value) -> String,
+    human: impl Fn(&T) -> String,
 ) -> Result<(), CliError> {
     let session = page.company.open().await?;
     let fetch = async |asked: Asked| session.get(&format!("{name}?{}", asked.query(filters))).await;
-    pages(session.format, &page.paging, "items", fetch, human).await
+    pages(session.format, &page.paging, fetch, human).await
 }
 
 /// Shows a list of the host.
-pub(super) async fn list_of_host(
+pub(super) async fn list_of_host<T: List>(
     session: &Session,
     paging: &Paging,
     path: &str,
-    items: &str,
-    human: impl Fn(&Value) -> String,
+    human: impl Fn(&T) -> String,
 ) -> Result<(), CliError> {
     // The host answers such a list as a whole, so that all of its cursors are ours.
     if paging.cursor.as_deref().is_some_and(|cursor| !cursor.starts_with(SHOWN)) {
@@ -210,7 +245,7 @@ pub(super) async fn list_of_host(
     }
     let fetch =
         async |asked: Asked| session.host.get(&format!("{path}?{}", asked.query(&[]))).await;
-    pages(session.format, paging, items, fetch, human).await
+    pages(session.format, paging, fetch, human).await
 }
 
 /// Shows all fields of one item of a company's list.
@@ -222,12 +257,7 @@ pub(super) async fn show(
 ) -> Result<(), CliError> {
     let session = company.open().await?;
     let path = format!("{list}/{}", escape(id));
-    self::watch(&session, watch, "", async || session.get(&path).await, details).await
-}
-
-/// The item whose `key` has this value.
-pub(super) fn find(answer: &Value, list: &str, key: &str, value: &str) -> Option<Value> {
-    items(answer, list).iter().find(|item| text(item, key) == value).cloned()
+    watch_details(&session, watch, async || session.get::<()>(&path).await).await
 }
 
 /// The error for an unknown item.
@@ -237,16 +267,16 @@ pub(super) fn missing(what: &str, name: &str) -> CliError {
 }
 
 /// Runs an action on one item and shows the item.
-pub(super) async fn act(
+pub(super) async fn act<T: DeserializeOwned>(
     one: &OneArgs,
     name: &str,
     action: &str,
-    body: &Value,
-    columns: &Columns,
+    body: &impl Serialize,
+    columns: &Columns<T>,
 ) -> Result<(), CliError> {
     let session = one.company.open().await?;
     let answer = session.post(&format!("{name}/{}/{action}", escape(&one.id)), body).await?;
-    session.show(&answer, "", |answer| rows(std::slice::from_ref(answer), columns))
+    session.show(&answer, |item| rows(std::slice::from_ref(item), columns))
 }
 
 /// Runs an action on everything that the filters match, and says on how many.
@@ -258,54 +288,68 @@ pub(super) async fn act_on_all(
     filters: &[(&'static str, Option<&str>)],
     did: &str,
 ) -> Result<(), CliError> {
-    let mut given: serde_json::Map<String, Value> = filters
+    let mut given: JsonObject = filters
         .iter()
-        .filter_map(|(name, value)| Some(((*name).to_owned(), Value::String((*value)?.to_owned()))))
+        .filter_map(|(name, value)| Some(((*name).to_owned(), (*value)?.into())))
         .collect();
     if given.is_empty() && !is_all {
         return Err(CliError::input("ID", "is missing; name one, give a filter, or `--every`"));
     }
     if given.is_empty() && name == "jobs" {
-        given.insert("every".to_owned(), Value::Bool(true));
+        given.insert("every".to_owned(), true.into());
     }
-    let (session, mut changed) = (company.open().await?, 0);
+    let (session, mut changed) = (company.open().await?, 0_u64);
     loop {
-        let answer =
-            session.post(&format!("{name}/{action}"), &Value::Object(given.clone())).await?;
-        changed += answer["changed"].as_u64().unwrap_or(0);
-        if answer["more"] != true {
+        let answer: Answer<ChangedCount> =
+            session.post(&format!("{name}/{action}"), &given).await?;
+        let done = answer.read()?;
+        changed += u64::from(done.changed);
+        if !done.more {
             let one = if name == "deliveries" { "delivery" } else { "job" };
             let said = format!("{did} {}", counted(changed, one, name));
-            return session.show(&serde_json::json!({ "changed": changed }), "", |_| said);
+            return session.tell(&json!({ "changed": changed }), || said);
         }
     }
 }
 
-/// The items of a list.
-pub(super) fn items<'a>(answer: &'a Value, name: &str) -> &'a [Value] {
-    answer[name].as_array().map_or(&[], Vec::as_slice)
-}
-
 /// Items as a table.
-pub(super) fn rows(items: &[Value], columns: &Columns) -> String {
+pub(super) fn rows<T>(items: &[T], columns: &Columns<T>) -> String {
     let titles: Vec<&str> = columns.iter().map(|(title, _)| *title).collect();
-    let row = |item: &Value| columns.iter().map(|(_, pointer)| cell(item, pointer)).collect();
+    let row = |item: &T| columns.iter().map(|(_, cell)| cell(item)).collect();
     table(&titles, items.iter().map(row).collect())
-}
-
-fn cell(item: &Value, pointer: &str) -> String {
-    let found = text(item, pointer);
-    match pointer {
-        "/lastUsedAt" => hour(&found),
-        _ if pointer.ends_with("At") => moment(&found),
-        _ if pointer.ends_with("Us") => micros(item.pointer(pointer)),
-        _ => clip(&found, 72),
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use memhost_core::CostEventPage;
+    use memhost_types::{ActivityPage, ListPage, OperationPage};
+
     use super::*;
+
+    /// Pages are joined as JSON, so that programs get what the host answered.
+    #[test]
+    fn pages_are_joined_by_the_names_that_the_host_gives() {
+        let next_cursor = Some("here".to_owned());
+        let page = json!(Page::<()> { items: Vec::new(), next_cursor: next_cursor.clone() });
+        let operations =
+            json!(OperationPage { items: Vec::new(), next_cursor: next_cursor.clone() });
+        let activity = json!(ActivityPage { items: Vec::new(), next_cursor: next_cursor.clone() });
+        let costs = json!(CostEventPage {
+            items: Vec::new(),
+            next_cursor: next_cursor.clone(),
+            more: false,
+            trimmed_before: Some(Timestamp::UNIX_EPOCH),
+        });
+        assert!(is_last(&costs) && costs.get("trimmedBefore").is_some(), "{costs}");
+        for page in [&page, &operations, &activity] {
+            assert_eq!(super::next_cursor(page), next_cursor, "{page}");
+        }
+        let id = "0199f0a0-0000-7000-8000-000000000000";
+        let records =
+            json!({ "operationId": id, "items": [], "nextCursor": "here", "truncated": false });
+        let records: ListPage = answer::read(&records).unwrap();
+        assert_eq!(super::next_cursor(&json!(records)), next_cursor);
+    }
 
     fn paging(limit: Option<u32>, cursor: Option<&str>) -> Paging {
         Paging {

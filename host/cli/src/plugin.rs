@@ -12,13 +12,16 @@ pub(super) mod trial;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::answer::Answer;
 use super::args::{HostArgs, OutputArgs, Paging, WatchArgs};
-use super::output::{details, line, table, text};
-use super::page::{self, items};
+use super::output::line;
+use super::page::{self, Columns};
+use super::texts::text;
 use super::{CliError, check, config};
-use memhost_core::plugins::{Signed, Trust, TrustError, TrustedKey};
+use memhost_core::plugins::{PluginSource, RefusedPlugin, Signed, Trust, TrustError, TrustedKey};
+use memhost_core::{AdmittedPlugin, PluginView};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PluginCommand {
@@ -90,27 +93,30 @@ pub(super) async fn run(command: PluginCommand) -> Result<(), CliError> {
         PluginCommand::Replay(args) => replay::run(*args).await,
         PluginCommand::List { host, paging } => {
             let session = host.open().await?;
-            page::list_of_host(&session, &paging, "/control/v1/plugins", "admitted", list).await
+            page::list_of_host(&session, &paging, "/control/v1/plugins", list).await
         }
         PluginCommand::Show { name, host, watch } => {
             let session = host.open().await?;
             let fetch = async || {
-                let answer = session.host.get("/control/v1/plugins").await?;
-                let all = items(&answer, "admitted").iter();
-                let found: Vec<&Value> =
-                    all.filter(|plugin| text(plugin, "/description/providerKey") == name).collect();
-                match found.as_slice() {
-                    [] => Err(page::missing("plugin", &name)),
-                    [one] => Ok((*one).clone()),
-                    several => Ok(json!({ "admitted": several })),
+                let all: Answer<PluginView> = session.host.get("/control/v1/plugins").await?;
+                let mut found = Vec::new();
+                for plugin in all.items() {
+                    if plugin.read()?.inspection.description.provider_key.as_str() == name {
+                        found.push(plugin.into_json());
+                    }
+                }
+                match found.len() {
+                    0 => Err(page::missing("plugin", &name)),
+                    1 => Ok(Answer::new(found.remove(0))),
+                    _ => Ok(Answer::<PluginView>::new(json!({ "admitted": found }))),
                 }
             };
-            page::watch(&session, &watch, "admitted", fetch, details).await
+            page::watch_details(&session, &watch, fetch).await
         }
         PluginCommand::Scan(host) => {
             let session = host.open().await?;
             let answer = session.host.post("/control/v1/plugins/scan", &json!({})).await?;
-            session.show(&answer, "admitted", list)
+            session.show_list(&answer, list)
         }
         PluginCommand::Inspect(args) => inspect(args).await,
         PluginCommand::Check(args) => check::run(args).await,
@@ -142,82 +148,38 @@ fn unsigned(file: &Path) -> CliError {
     CliError::Failed(format!("{name} has no signature; expected {name}.sig or {name}.minisig"))
 }
 
-fn list(answer: &Value) -> String {
-    let row = |plugin: &Value| {
-        let interfaces: Vec<String> = plugin["interfaces"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|name| text(name, ""))
-            .collect();
-        vec![
-            text(plugin, "/description/providerKey"),
-            text(plugin, "/description/version"),
-            interfaces.join(", "),
-            text(plugin, "/digest").chars().take(19).collect(),
-            text(plugin, "/signed/key"),
-            match plugin["source"]["path"].as_str() {
-                Some(path) => path.to_owned(),
-                None if plugin["source"]["kind"] == "kept" => {
-                    "copy; the file was removed".to_owned()
-                }
-                None => "built in".to_owned(),
-            },
-        ]
-    };
-    let rows = items(answer, "admitted").iter().map(row).collect();
-    let mut shown =
-        table(&["provider", "version", "interfaces", "digest", "signed by", "file"], rows);
-    for (at, file) in items(answer, "admitting").iter().enumerate() {
+const PLUGINS: &Columns<AdmittedPlugin> = &[
+    ("provider", |plugin| plugin.inspection.description.provider_key.to_string()),
+    ("version", |plugin| plugin.inspection.description.version.to_string()),
+    ("interfaces", |plugin| {
+        plugin.inspection.interfaces.iter().map(text).collect::<Vec<_>>().join(", ")
+    }),
+    ("digest", |plugin| plugin.inspection.digest.to_string().chars().take(19).collect()),
+    ("signed by", |plugin| match &plugin.signed {
+        Signed::By { key, .. } => key.clone(),
+        Signed::No => String::new(),
+    }),
+    ("file", |plugin| match &plugin.source {
+        PluginSource::File(path) => text(path),
+        PluginSource::Copy => "copy; the file was removed".to_owned(),
+        PluginSource::Builtin => "built in".to_owned(),
+    }),
+];
+
+fn list(answer: &PluginView) -> String {
+    let mut shown = page::rows(&answer.admitted, PLUGINS);
+    for (at, file) in answer.admitting.iter().enumerate() {
         let gap = if at == 0 { "\n\n" } else { "\n" };
-        shown.push_str(&format!("{gap}being admitted: {}", text(file, "")));
+        shown.push_str(&format!("{gap}being admitted: {}", file.display()));
     }
-    for refused in items(answer, "refused") {
-        shown.push_str(&format!(
-            "\n\nrefused: {}\n  {}",
-            text(refused, "/path"),
-            text(refused, "/reason")
-        ));
+    for RefusedPlugin { path, reason } in &answer.refused {
+        shown.push_str(&format!("\n\nrefused: {}\n  {reason}", path.display()));
     }
     shown
 }
 
 async fn inspect(args: InspectArgs) -> Result<(), CliError> {
     let component = trial::inspect(&args.file).await?;
-    let inspection = serde_json::to_value(component.inspection()).map_err(CliError::host)?;
-    line(&args.output.format().render(&inspection, "", inspected)?)
-}
-
-fn inspected(inspection: &Value) -> String {
-    let names = |field: &str| {
-        let all: Vec<String> = items(inspection, field).iter().map(|name| text(name, "")).collect();
-        if all.is_empty() { "none".to_owned() } else { all.join("\n             ") }
-    };
-    let description = &inspection["description"];
-    let mut lines: Vec<String> = [
-        (
-            "provider",
-            format!("{} {}", text(description, "/providerKey"), text(description, "/version")),
-        ),
-        ("summary", text(description, "/summary")),
-        ("digest", text(inspection, "/digest")),
-        ("size", format!("{} bytes", text(inspection, "/bytes"))),
-        ("contract", text(inspection, "/contractVersion")),
-        ("exports", names("exports")),
-        ("imports", names("imports")),
-    ]
-    .iter()
-    .map(|(label, value)| format!("{label:<12} {value}"))
-    .collect();
-    let asks = items(description, "permissions");
-    if asks.is_empty() {
-        lines.push("requests     none".to_owned());
-    }
-    for ask in asks {
-        let kind = text(ask, "/permission/kind");
-        let detail = text(ask, "/permission/detail");
-        let optional = if ask["optional"] == true { " (optional)" } else { "" };
-        lines.push(format!("requests     {kind} {detail}{optional}: {}", text(ask, "/reason")));
-    }
-    lines.join("\n")
+    let inspection = component.inspection();
+    line(&args.output.format().tell(inspection, "", || call::inspected(inspection))?)
 }

@@ -3,13 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::answer::Answer;
 use super::args::{CompanyArgs, NamedArgs, PageArgs, ShowNamedArgs};
-use super::output::{details, escape, moment, table, text};
-use super::page::{self, items};
+use super::page::{self, Columns};
 use super::session::Session;
+use super::texts::{escape, moment};
 use super::{CliError, argument};
+use memhost_core::SecretView;
+use memhost_http::api::Items;
 use memhost_types::SecretUse;
 
 #[derive(Debug, Subcommand)]
@@ -31,7 +34,7 @@ pub(super) struct CreateArgs {
     /// Name of the secret: letters, digits, `_` and `-`.
     name: String,
     /// Origin that may receive the secret, such as https://api.example.com; repeatable.
-    #[arg(long, required = true, value_name = "ORIGIN")]
+    #[arg(long, required = true, value_name = "ORIGIN", id = "origins")]
     origin: Vec<String>,
     /// The one place of a request where it may be: header:NAME, header:NAME:WORD with a word before
     /// it such as Bearer, query:PARAMETER, or body:/JSON/POINTER. Or what the host does with it:
@@ -50,7 +53,7 @@ pub(super) struct UpdateArgs {
     /// Name of the secret: letters, digits, `_` and `-`.
     name: String,
     /// Origin that may receive the secret, such as https://api.example.com; repeatable.
-    #[arg(long, value_name = "ORIGIN")]
+    #[arg(long, value_name = "ORIGIN", id = "origins")]
     origin: Vec<String>,
     /// The one place of a request where it may be: header:NAME, header:NAME:WORD with a word before
     /// it such as Bearer, query:PARAMETER, or body:/JSON/POINTER. Or what the host does with it:
@@ -67,40 +70,36 @@ pub(super) struct UpdateArgs {
 #[derive(Debug, Args)]
 struct ValueArgs {
     /// File with the value [default: standard input]; one trailing line break is removed.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", id = "value")]
     value_file: Option<PathBuf>,
 }
 
 pub(super) async fn run(command: SecretCommand) -> Result<(), CliError> {
     match command {
         SecretCommand::List(page) => {
-            page::list_as(&page, "secrets", &[], |answer| rows(items(answer, "items"))).await
+            let human = |all: &Items<_>| page::rows(&all.items, SECRETS);
+            page::list_as(&page, "secrets", &[], human).await
         }
         SecretCommand::Show(args) => {
             let session = args.named.company.open().await?;
-            page::watch(
-                &session,
-                &args.watch,
-                "",
-                async || found(&session, &args.named.name).await,
-                details,
-            )
-            .await
+            let fetch = async || found(&session, &args.named.name).await;
+            page::watch_details(&session, &args.watch, fetch).await
         }
         SecretCommand::Create(args) => {
             let session = args.company.open().await?;
             if present(&session, &args.name).await?.is_some() {
                 return Err(CliError::exists("secret", &args.name));
             }
-            set(&session, &args.name, &args.origin.into(), &json!(args.used_as), &args.value).await
+            set(&session, &args.name, &args.origin, &args.used_as, &args.value).await
         }
         SecretCommand::Update(args) => {
             let session = args.company.open().await?;
-            let found = found(&session, &args.name).await?;
-            let origins =
-                if args.origin.is_empty() { found["origins"].clone() } else { args.origin.into() };
-            let used_as =
-                args.used_as.map_or_else(|| found["usedAs"].clone(), |used_as| json!(used_as));
+            let found = found(&session, &args.name).await?.read()?;
+            let origins = match args.origin.is_empty() {
+                true => found.origins.iter().map(ToString::to_string).collect(),
+                false => args.origin,
+            };
+            let used_as = args.used_as.unwrap_or(found.used_as);
             set(&session, &args.name, &origins, &used_as, &args.value).await
         }
         SecretCommand::Delete(named) => {
@@ -117,24 +116,25 @@ pub(super) async fn run(command: SecretCommand) -> Result<(), CliError> {
     }
 }
 
-async fn present(session: &Session, name: &str) -> Result<Option<Value>, CliError> {
-    Ok(page::find(&session.get("secrets").await?, "items", "/name", name))
+async fn present(session: &Session, name: &str) -> Result<Option<Answer<SecretView>>, CliError> {
+    let all: Answer<Items<SecretView>> = session.get("secrets").await?;
+    all.find(|secret| secret.name == name)
 }
 
-async fn found(session: &Session, name: &str) -> Result<Value, CliError> {
+async fn found(session: &Session, name: &str) -> Result<Answer<SecretView>, CliError> {
     present(session, name).await?.ok_or_else(|| page::missing("secret", name))
 }
 
 async fn set(
     session: &Session,
     name: &str,
-    origins: &Value,
-    used_as: &Value,
+    origins: &[String],
+    used_as: &SecretUse,
     from: &ValueArgs,
 ) -> Result<(), CliError> {
     let body = json!({ "value": value(from.value_file.as_deref())?, "origins": origins, "usedAs": used_as });
     let answer = session.put(&format!("secrets/{}", escape(name)), &body).await?;
-    session.show(&answer, "", |answer| rows(std::slice::from_ref(answer)))
+    session.show(&answer, |secret| page::rows(std::slice::from_ref(secret), SECRETS))
 }
 
 fn value(file: Option<&Path>) -> Result<String, CliError> {
@@ -143,13 +143,11 @@ fn value(file: Option<&Path>) -> Result<String, CliError> {
     Ok(end.map(str::to_owned).unwrap_or(value))
 }
 
-fn rows(secrets: &[Value]) -> String {
-    let row = |secret: &Value| {
-        let origins: Vec<String> =
-            items(secret, "origins").iter().map(|origin| text(origin, "")).collect();
-        let used_as = serde_json::from_value::<SecretUse>(secret["usedAs"].clone());
-        let used_as = used_as.map(|used_as| used_as.to_string()).unwrap_or_default();
-        vec![text(secret, "/name"), origins.join(", "), used_as, moment(&text(secret, "/setAt"))]
-    };
-    table(&["name", "origins", "used as", "updated"], secrets.iter().map(row).collect())
-}
+const SECRETS: &Columns<SecretView> = &[
+    ("name", |secret| secret.name.clone()),
+    ("origins", |secret| {
+        secret.origins.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    }),
+    ("used as", |secret| secret.used_as.to_string()),
+    ("updated", |secret| moment(secret.set_at)),
+];

@@ -12,7 +12,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::config::{self, HostConfig, HostOptions};
 use super::output::line;
-use super::parent::{self, InputClosed};
+use super::process::{self, InputClosed};
 use super::{CliError, context};
 use memhost_core::plugins::TrustedKey;
 use memhost_core::{Audit, Service};
@@ -147,13 +147,13 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
     let files = server::raise_open_files();
     tracing::debug!(files, "the process may open so many files");
     let (flag, token) = match args.token_from_stdin {
-        true => ("--token-from-stdin", Some(parent::first_line()?)),
+        true => ("--token-from-stdin", Some(process::first_line()?)),
         false => ("--token or MEMHOST_OPERATOR_TOKEN", args.token),
     };
     let known = token.map(|token| AdminToken::known(&token)).transpose();
     let known = known.map_err(|error| CliError::input(flag, error))?;
     // From here on: who started this process may end while the store opens.
-    let closed = args.exit_with_stdin.then(parent::input_closed);
+    let closed = args.exit_with_stdin.then(process::input_closed);
     let service = Service::open(options).await.map_err(CliError::data_dir)?;
     // Before a token is made: one of a host that cannot listen would be shown and lost.
     let mut endpoints = Vec::new();

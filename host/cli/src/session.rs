@@ -1,12 +1,18 @@
 //! The host of a command, as the command line, the environment and the context name it.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::answer::{Answer, List};
 use super::args::{CompanyArgs, HostArgs, ScopeArgs};
 use super::argument::without_nulls;
 use super::connection::Connection;
-use super::output::{Format, escape, line};
+use super::output::{Format, line};
+use super::texts::escape;
 use super::{Backend, CliError};
+use memhost_http::api::CompaniesView;
+use memhost_types::CompanyId;
 
 /// A host, a company and an output format.
 pub(super) struct Session {
@@ -70,15 +76,15 @@ impl ScopeArgs {
 /// The error that says how to choose a company, with the known companies where the caller may list
 /// them.
 async fn no_company(session: &Session) -> CliError {
-    let companies = match session.host.get("/control/v1/companies").await {
-        Ok(answer) => answer["items"].as_array().cloned().unwrap_or_default(),
+    let companies = match session.host.get::<CompaniesView>("/control/v1/companies").await {
+        Ok(answer) => answer.read().map(|all| all.items).unwrap_or_default(),
         // A connection or token problem is reported instead.
         Err(error @ (CliError::Unreachable { .. } | CliError::Problem { status: 401, .. })) => {
             return error;
         }
         Err(_) => Vec::new(),
     };
-    let known: Vec<&str> = companies.iter().filter_map(Value::as_str).take(8).collect();
+    let known: Vec<&str> = companies.iter().map(CompanyId::as_str).take(8).collect();
     let known = match known.is_empty() {
         true => "`memhost company create --company ID` makes the first one".to_owned(),
         false => format!("this host has {}", known.join(", ")),
@@ -103,32 +109,40 @@ impl Session {
     }
 
     /// Sends a GET request to the company's control plane.
-    pub(super) async fn get(&self, rest: &str) -> Result<Value, CliError> {
+    pub(super) async fn get<T>(&self, rest: &str) -> Result<Answer<T>, CliError> {
         self.host.get(&self.path(rest)).await
     }
 
     /// Sends a POST request to the company's control plane.
-    pub(super) async fn post(&self, rest: &str, body: &Value) -> Result<Value, CliError> {
+    pub(super) async fn post<T>(
+        &self,
+        rest: &str,
+        body: &impl Serialize,
+    ) -> Result<Answer<T>, CliError> {
         self.host.post(&self.path(rest), body).await
     }
 
     /// Sends a PUT request to the company's control plane.
-    pub(super) async fn put(&self, rest: &str, body: &Value) -> Result<Value, CliError> {
+    pub(super) async fn put<T>(
+        &self,
+        rest: &str,
+        body: &impl Serialize,
+    ) -> Result<Answer<T>, CliError> {
         self.host.put(&self.path(rest), body).await
     }
 
     /// Sends a DELETE request to the company's control plane.
-    pub(super) async fn delete(&self, rest: &str) -> Result<Value, CliError> {
+    pub(super) async fn delete<T>(&self, rest: &str) -> Result<Answer<T>, CliError> {
         self.host.delete(&self.path(rest), None).await
     }
 
     /// Sends a memory operation with the scope that the arguments name.
-    pub(super) async fn send(
+    pub(super) async fn send<T>(
         &self,
         scope: &ScopeArgs,
         operation: &str,
         mut body: Value,
-    ) -> Result<Value, CliError> {
+    ) -> Result<Answer<T>, CliError> {
         body["bindingKey"] = json!(scope.binding);
         body["scope"] = without_nulls(json!({
             "companyId": self.company,
@@ -143,14 +157,33 @@ impl Session {
         self.host.post(&self.runtime(operation), &without_nulls(body)).await
     }
 
-    /// Shows an answer; `items` names the member with the items of a list.
-    pub(super) fn show(
+    /// Shows an answer.
+    pub(super) fn show<T: DeserializeOwned>(
         &self,
-        answer: &Value,
-        items: &str,
-        human: impl FnOnce(&Value) -> String,
+        answer: &Answer<T>,
+        human: impl FnOnce(&T) -> String,
     ) -> Result<(), CliError> {
-        line(&self.format.render(answer, items, human)?)
+        let human = || answer.read().map(|read| human(&read));
+        line(&self.format.render(answer.json(), "", human)?)
+    }
+
+    /// Shows an answer with a list.
+    pub(super) fn show_list<T: List>(
+        &self,
+        answer: &Answer<T>,
+        human: impl FnOnce(&T) -> String,
+    ) -> Result<(), CliError> {
+        let human = || answer.read().map(|read| human(&read));
+        line(&self.format.render(answer.json(), T::ITEMS, human)?)
+    }
+
+    /// Shows what a command made itself.
+    pub(super) fn tell(
+        &self,
+        report: &impl Serialize,
+        human: impl FnOnce() -> String,
+    ) -> Result<(), CliError> {
+        line(&self.format.tell(report, "", human)?)
     }
 
     /// Prints a remark in table format only.
@@ -159,11 +192,11 @@ impl Session {
     }
 
     /// Shows the answer to a deletion; in table format prints `text` instead.
-    pub(super) fn gone(&self, answer: &Value, text: &str) -> Result<(), CliError> {
-        match (self.format, answer) {
+    pub(super) fn gone(&self, answer: &Answer<Value>, text: &str) -> Result<(), CliError> {
+        match (self.format, answer.json()) {
             (Format::Table, _) => line(text),
             (_, Value::Null) => Ok(()),
-            (_, answer) => self.show(answer, "", |_| String::new()),
+            _ => self.show(answer, |_| String::new()),
         }
     }
 }

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use clap::{Args, ValueEnum};
 use jiff::civil::Date;
 use jiff::{ToSpan, Zoned, tz::TimeZone};
-use serde_json::Value;
 
 use super::CliError;
 use super::args::{CompanyArgs, WatchArgs};
 use super::argument::name;
-use super::output::{micros, table, text};
-use super::page::{self, items, query};
+use super::output::table;
+use super::page::{self, query};
+use super::texts::micros;
+use memhost_core::{Sums, SumsRow, SumsView};
 
 #[derive(Debug, Args)]
 pub(super) struct StatsArgs {
@@ -40,13 +41,15 @@ enum By {
 }
 
 impl By {
-    fn pointer(self) -> &'static str {
-        match self {
-            Self::Binding => "/bindingKey",
-            Self::Agent => "/agentId",
-            Self::Provider => "/provider",
-            Self::Model => "/model",
-        }
+    /// The group of a row; empty where it is of none.
+    fn group(self, row: &SumsRow) -> String {
+        let group = match self {
+            Self::Binding => &row.binding_key,
+            Self::Agent => &row.agent_id,
+            Self::Provider => &row.provider,
+            Self::Model => &row.model,
+        };
+        group.clone().unwrap_or_default()
     }
 }
 
@@ -69,70 +72,74 @@ pub(super) async fn run(args: StatsArgs) -> Result<(), CliError> {
         ];
         session.get(&format!("costs?{}", query(&pairs))).await
     };
-    page::watch(&session, &args.watch, "rows", fetch, |sums| drawn(sums, args.by, &days())).await
+    let human = |sums: &Sums| drawn(&sums.rows, args.by, &days());
+    page::watch_list(&session, &args.watch, fetch, human).await
 }
 
 /// One daily metric.
 struct Measure {
     title: &'static str,
-    /// The value of a day; none where the day has no data.
-    of: fn(&Value) -> Option<f64>,
+    /// The value of a day. `None`: the day has no data.
+    of: fn(&SumsView) -> Option<f64>,
     /// The summary of all days, shown after the line.
     sum: fn(&[f64]) -> f64,
     shown: fn(f64) -> String,
 }
 
-fn count(row: &Value, name: &str) -> Option<f64> {
-    row[name].as_f64()
-}
-
 const MEASURES: [Measure; 7] = [
-    Measure { title: "operations", of: |row| count(row, "operations"), sum: total, shown: whole },
+    Measure {
+        title: "operations",
+        of: |sums| Some(number(sums.counts.operations)),
+        sum: total,
+        shown: whole,
+    },
     Measure {
         title: "p50, worst day",
-        of: |row| count(row, "latencyP50Us"),
+        of: |sums| sums.latency_p50_us.map(number),
         sum: most,
         shown: duration,
     },
     Measure {
         title: "p99, worst day",
-        of: |row| count(row, "latencyP99Us"),
+        of: |sums| sums.latency_p99_us.map(number),
         sum: most,
         shown: duration,
     },
     Measure {
         title: "failed, refused",
-        of: |row| Some(count(row, "failed")? + count(row, "refused").unwrap_or_default()),
+        of: |sums| Some(number(sums.counts.failed + sums.counts.refused)),
         sum: total,
         shown: whole,
     },
     Measure {
         title: "empty rate, worst day",
-        of: |row| {
-            Some(
-                count(row, "emptyQueries")?
-                    / count(row, "queries").filter(|queries| *queries > 0.0)?,
-            )
+        of: |sums| {
+            let queries = Some(sums.counts.queries).filter(|queries| *queries > 0)?;
+            Some(number(sums.counts.empty_queries) / number(queries))
         },
         sum: most,
         shown: |rate| format!("{:.0} %", rate * 100.0),
     },
     Measure {
         title: "tokens",
-        of: |row| {
-            let names = ["inputTokens", "outputTokens", "embeddingTokens"];
-            Some(names.iter().filter_map(|name| count(row, name)).sum())
+        of: |sums| {
+            let counts = &sums.counts;
+            Some(number(counts.input_tokens + counts.output_tokens + counts.embedding_tokens))
         },
         sum: total,
         shown: whole,
     },
     Measure {
         title: "cents",
-        of: |row| count(row, "costCents"),
+        of: |sums| Some(number(sums.cost.0) / 1e6),
         sum: total,
         shown: |cents| format!("{cents:.4}").trim_end_matches('0').trim_end_matches('.').to_owned(),
     },
 ];
+
+fn number(count: u64) -> f64 {
+    count as f64
+}
 
 fn total(values: &[f64]) -> f64 {
     values.iter().sum()
@@ -147,13 +154,13 @@ fn whole(value: f64) -> String {
 }
 
 fn duration(us: f64) -> String {
-    micros(Some(&Value::from(us.max(0.0) as u64)))
+    micros(us.max(0.0) as u64)
 }
 
-fn drawn(sums: &Value, by: By, days: &[Date]) -> String {
-    let mut groups: BTreeMap<String, BTreeMap<String, &Value>> = BTreeMap::new();
-    for row in items(sums, "rows") {
-        groups.entry(text(row, by.pointer())).or_default().insert(text(row, "/day"), row);
+fn drawn(sums: &[SumsRow], by: By, days: &[Date]) -> String {
+    let mut groups: BTreeMap<String, BTreeMap<Option<Date>, &SumsView>> = BTreeMap::new();
+    for row in sums {
+        groups.entry(by.group(row)).or_default().insert(row.day, &row.sums);
     }
     let mut rows = Vec::new();
     for (name, of_days) in &groups {
@@ -161,7 +168,7 @@ fn drawn(sums: &Value, by: By, days: &[Date]) -> String {
         for measure in &MEASURES {
             let values: Vec<Option<f64>> = days
                 .iter()
-                .map(|day| of_days.get(&day.to_string()).and_then(|row| (measure.of)(row)))
+                .map(|day| of_days.get(&Some(*day)).and_then(|sums| (measure.of)(sums)))
                 .collect();
             let known: Vec<f64> = values.iter().flatten().copied().collect();
             if known.iter().all(|value| *value == 0.0) && measure.title != "operations" {
@@ -215,12 +222,16 @@ mod tests {
             json!({
                 "day": day, "bindingKey": binding, "operations": operations, "failed": 0, "refused": 1, "queries": 4,
                 "emptyQueries": 1, "latencyP50Us": 900, "latencyP99Us": 12_000, "costCents": 0.5, "inputTokens": 0,
+                "reportedCostCents": 0.5,
             })
+        };
+        let row = |day: &str, binding: &str, operations: u64| {
+            serde_json::from_value::<SumsRow>(row(day, binding, operations)).unwrap()
         };
         let rows =
             [row("2026-11-01", "a", 2), row("2026-11-03", "a", 4), row("2026-11-02", "b", 1)];
         let days = ["2026-11-01", "2026-11-02", "2026-11-03"].map(|day| day.parse().unwrap());
-        insta::assert_snapshot!(drawn(&json!({ "rows": rows }), By::Binding, &days), @r"
+        insta::assert_snapshot!(drawn(&rows, By::Binding, &days), @r"
         BINDING  METRIC                 2026-11-01 TO 2026-11-03
         a        operations             ▅·█                       6
                  p50, worst day         █·█                       900 µs

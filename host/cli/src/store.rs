@@ -1,16 +1,20 @@
-//! `memhost store`: verifies, compacts, backs up and restores the store of a host.
+//! `memhost store` verifies, compacts, backs up and restores the store of a host; `memhost doctor`
+//! checks the whole host and gives advice.
 
 use std::path::{Path, PathBuf};
 
-use clap::Subcommand;
-use serde_json::{Value, json};
+use clap::{Args, Subcommand};
+use serde_json::json;
 
 use super::CliError;
-use super::args::HostArgs;
+use super::args::{HostArgs, WatchArgs};
 use super::config::HostConfig;
-use super::directories::check_data;
 use super::output::line;
-use memhost_core::{Service, check_backup, restore_backup};
+use super::page::{self, Columns};
+use super::texts::text;
+use super::user_files::check_data;
+use memhost_core::{BackupView, Check, Health, Service, check_backup, restore_backup};
+use memhost_http::api::Items;
 use memhost_store::SledStore;
 use memhost_types::counted;
 
@@ -43,7 +47,7 @@ pub(super) enum StoreCommand {
         #[command(flatten)]
         host: HostArgs,
         /// Directory to create on the host's machine.
-        #[arg(long, value_name = "DIR")]
+        #[arg(long, value_name = "DIR", id = "directory")]
         to: PathBuf,
         /// Include the key that encrypts secrets; without it, store that key separately.
         #[arg(long)]
@@ -57,6 +61,14 @@ pub(super) enum StoreCommand {
         #[arg(long, value_name = "DIR")]
         data_dir: PathBuf,
     },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DoctorArgs {
+    #[command(flatten)]
+    host: HostArgs,
+    #[command(flatten)]
+    watch: WatchArgs,
 }
 
 pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
@@ -105,14 +117,11 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
             } else {
                 "; it does not contain the vault key: store that key separately"
             };
-            let said = |made: &Value| {
-                let (keys, files) = (
-                    counted(&made["keys"], "key", "keys"),
-                    counted(&made["files"], "file", "files"),
-                );
+            session.show(&made, |made: &BackupView| {
+                let keys = counted(made.store.keys, "key", "keys");
+                let files = counted(made.files, "file", "files");
                 format!("backed up {keys} and {files} to {}{key}", to.display())
-            };
-            session.show(&made, "", said)
+            })
         }
         StoreCommand::Restore { backup, data_dir } => {
             check_there("BACKUP", &backup)?;
@@ -152,3 +161,27 @@ fn repair(data_dir: &Path) -> Result<(), CliError> {
         "the damaged store is in {damaged}; remove it when nothing is missing, or restore a backup"
     ))
 }
+
+/// Runs the health checks of a host.
+pub(super) async fn doctor(args: DoctorArgs) -> Result<(), CliError> {
+    let session = args.host.open().await?;
+    let fetch = async || session.host.get("/control/v1/doctor").await;
+    let human = |all: &Items<Check>| page::rows(&all.items, CHECKS);
+    if args.watch.watch.is_some() {
+        return page::watch_list(&session, &args.watch, fetch, human).await;
+    }
+    let answer = fetch().await?;
+    session.show_list(&answer, human)?;
+    let all = answer.read()?.items;
+    match all.iter().filter(|check| check.health == Health::Error).count() {
+        0 => session.say("no check failed"),
+        failed => Err(CliError::Failed(format!("{failed} of {} checks failed", all.len()))),
+    }
+}
+
+const CHECKS: &Columns<Check> = &[
+    ("check", |check| text(&check.name)),
+    ("status", |check| text(&check.health)),
+    ("details", |check| check.found.clone()),
+    ("advice", |check| check.advice.clone()),
+];

@@ -7,6 +7,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -14,10 +16,14 @@ pub(super) use self::sse::Event;
 use self::sse::Parser;
 use super::args::CompanyArgs;
 use super::argument::one_of;
-use super::output::{Format, clip, is_plain, line, micros, provenance, text};
+use super::output::{Format, is_plain, line};
 use super::session::Session;
-use super::{Backend, CliError, argument, serve};
-use memhost_types::{OperationKind, Outcome, counted};
+use super::texts::{clip, micros, provenance, text};
+use super::{Backend, CliError, answer, serve};
+use memhost_types::{
+    AgentId, BindingKey, BudgetView, Job, Operation, OperationKind, Outcome, PluginChange,
+    PluginOutcome, counted,
+};
 
 #[derive(Debug, Args)]
 pub(super) struct TailArgs {
@@ -83,10 +89,14 @@ pub(super) async fn run(args: TailArgs) -> Result<(), CliError> {
             eprintln!("some events were lost; `memhost operation list` shows all operations");
             continue;
         }
-        let Ok(value) = serde_json::from_str::<Value>(&event.data) else { continue };
-        let is_new = event.name != "operation" || seen.is_new(&text(&value, "/id"));
-        if is_new && args.lets_through(&event.name, &value) {
-            line(&shown(format, &event.name, &value)?)?;
+        // A kind of event that this version does not know.
+        let Some(happened) = Happened::read(&event)? else { continue };
+        let is_new = match &happened {
+            Happened::Operation(operation) => seen.is_new(&text(&operation.id)),
+            _ => true,
+        };
+        if is_new && args.lets_through(&happened) {
+            line(&shown(format, &event, &happened)?)?;
         }
     }
 }
@@ -117,17 +127,67 @@ impl Seen {
 }
 
 impl TailArgs {
-    fn lets_through(&self, name: &str, value: &Value) -> bool {
-        let is = |wanted: &Option<String>, pointers: &[&str]| {
-            wanted
-                .as_ref()
-                .is_none_or(|wanted| pointers.iter().any(|pointer| text(value, pointer) == *wanted))
+    fn lets_through(&self, happened: &Happened) -> bool {
+        let is = |wanted: &Option<String>, found: Option<&str>| {
+            wanted.is_none() || wanted.as_deref() == found
         };
-        self.event.iter().any(|what| argument::name(what) == name)
-            && is(&self.kind, &["/kind"])
-            && is(&self.outcome, &["/outcome"])
-            && is(&self.binding, &["/bindingKey"])
-            && is(&self.agent, &["/scope/agentId", "/agentId"])
+        let (what, kind, outcome, binding, agent) = match happened {
+            Happened::Operation(operation) => (
+                What::Operation,
+                Some(operation.kind.as_str()),
+                Some(operation.outcome.as_str()),
+                operation.binding_key.as_ref(),
+                operation.scope.agent_id.as_ref(),
+            ),
+            Happened::Job(job) => {
+                (What::Job, None, None, Some(&job.binding_key), job.scope.agent_id.as_ref())
+            }
+            Happened::Budget(view) => {
+                (What::Budget, None, None, view.budget.binding_key.as_ref(), None)
+            }
+            Happened::Plugin(_) => (What::Plugin, None, None, None, None),
+        };
+        self.event.contains(&what)
+            && is(&self.kind, kind)
+            && is(&self.outcome, outcome)
+            && is(&self.binding, binding.map(BindingKey::as_str))
+            && is(&self.agent, agent.map(AgentId::as_str))
+    }
+}
+
+/// What an event tells.
+enum Happened {
+    Operation(Box<Operation>),
+    Job(Box<Job>),
+    Budget(Box<BudgetView>),
+    Plugin(PluginChange),
+}
+
+impl Happened {
+    /// `None`: it is of a kind that this version does not know.
+    fn read(event: &Event) -> Result<Option<Self>, CliError> {
+        Ok(Some(match event.name.as_str() {
+            "operation" => Self::Operation(event.read()?),
+            "job" => Self::Job(event.read()?),
+            "budget" => Self::Budget(event.read()?),
+            "plugin" => Self::Plugin(event.read()?),
+            _ => return Ok(None),
+        }))
+    }
+}
+
+impl Event {
+    /// Its data as a type.
+    ///
+    /// # Errors
+    /// If the host is of a version that tells something else.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, CliError> {
+        answer::read(&self.json()?)
+    }
+
+    fn json(&self) -> Result<Value, CliError> {
+        serde_json::from_str(&self.data)
+            .map_err(|error| CliError::Host(format!("the host's event is not JSON: {error}")))
     }
 }
 
@@ -172,79 +232,91 @@ fn read(
     !sender.is_closed()
 }
 
-fn shown(format: Format, name: &str, value: &Value) -> Result<String, CliError> {
-    match format {
-        Format::Table if name == "operation" => Ok(operation(value, is_plain())),
-        Format::Table => Ok(other(name, value)),
-        Format::Json | Format::Jsonl => Ok(value.to_string()),
+fn shown(format: Format, event: &Event, happened: &Happened) -> Result<String, CliError> {
+    match (format, happened) {
+        (Format::Table, Happened::Operation(happened)) => Ok(operation(happened, is_plain())),
+        (Format::Table, happened) => Ok(other(&event.name, happened)),
+        (Format::Json | Format::Jsonl, _) => Ok(event.json()?.to_string()),
         // Each document of a stream begins with `---`.
-        Format::Yaml => Ok(format!("---\n{}", format.render(value, "", |_| String::new())?)),
+        (Format::Yaml, _) => {
+            Ok(format!("---\n{}", format.render(&event.json()?, "", || Ok(String::new()))?))
+        }
     }
 }
 
 /// One line: time, outcome, kind, binding, agent, duration, cost and records.
-pub(super) fn operation(value: &Value, is_plain: bool) -> String {
-    let at = text(value, "/finishedAt");
-    let at = if at.is_empty() { text(value, "/startedAt") } else { at };
-    let outcome = text(value, "/outcome");
-    let outcome = match (is_plain, outcome.as_str()) {
-        (true, _) => format!("{outcome:<11}"),
-        (false, "succeeded") => format!("\x1b[32m{outcome:<11}\x1b[0m"),
-        (false, _) => format!("\x1b[31m{outcome:<11}\x1b[0m"),
+pub(super) fn operation(operation: &Operation, is_plain: bool) -> String {
+    let at = operation.finished_at.unwrap_or(operation.started_at);
+    let outcome = format!("{:<11}", operation.outcome);
+    let outcome = match (is_plain, operation.outcome) {
+        (true, _) => outcome,
+        (false, Outcome::Succeeded) => format!("\x1b[32m{outcome}\x1b[0m"),
+        (false, _) => format!("\x1b[31m{outcome}\x1b[0m"),
     };
-    let cents: f64 = value["usage"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|usage| usage["costCents"].as_f64())
-        .sum();
-    let cents = if cents > 0.0 { format!("{cents:.4} ¢") } else { "-".to_owned() };
-    let or_dash = |pointer: &str| match text(value, pointer) {
-        found if found.is_empty() => "-".to_owned(),
-        found => clip(&found, 16),
+    let microcents: u64 =
+        operation.usage.iter().filter_map(|usage| usage.cost).map(|cost| cost.0).sum();
+    let cents = match microcents {
+        0 => "-".to_owned(),
+        microcents => format!("{:.4} ¢", microcents as f64 / 1e6),
     };
-    let message = text(value, "/error/message");
-    let what = match message.is_empty() {
-        true => {
-            let count = value["recordCount"].as_u64().unwrap_or_default();
-            let from = provenance(value);
-            let records = counted(count, "record", "records");
-            if from.is_empty() { records } else { format!("{records}, {from}") }
+    let or_dash = |found: Option<&str>| found.map_or("-".to_owned(), |found| clip(found, 16));
+    let what = match &operation.error {
+        Some(error) => clip(&error.message, 100),
+        None => {
+            let records = counted(operation.record_count, "record", "records");
+            match provenance(operation.source.as_ref()) {
+                from if from.is_empty() => records,
+                from => format!("{records}, {from}"),
+            }
         }
-        false => clip(&message, 100),
     };
     let line = format!(
         "{}  {outcome}  {:<14}  {:<16}  {:<16}  {:>9}  {cents:>10}  {what}",
-        at.get(11..23).unwrap_or(&at),
-        text(value, "/kind"),
-        or_dash("/bindingKey"),
-        or_dash("/scope/agentId"),
-        micros(value.get("latencyUs")),
+        time(at),
+        text(&operation.kind),
+        or_dash(operation.binding_key.as_ref().map(BindingKey::as_str)),
+        or_dash(operation.scope.agent_id.as_ref().map(AgentId::as_str)),
+        micros(operation.latency_us),
     );
     line.trim_end().to_owned()
 }
 
 /// An event that is not an operation: its kind, id and state.
-fn other(name: &str, value: &Value) -> String {
-    let first = |pointers: &[&str]| {
-        pointers
-            .iter()
-            .map(|pointer| text(value, pointer))
-            .find(|found| !found.is_empty())
-            .unwrap_or_default()
+fn other(name: &str, happened: &Happened) -> String {
+    let (binding, which, state, why) = match happened {
+        Happened::Operation(operation) => {
+            (operation.binding_key.as_ref(), text(&operation.id), text(&operation.outcome), None)
+        }
+        Happened::Job(job) => {
+            (Some(&job.binding_key), text(&job.id), text(&job.status), job.error.clone())
+        }
+        Happened::Budget(view) => {
+            let BudgetView { budget, spent, state, .. } = view.as_ref();
+            (budget.binding_key.as_ref(), text(&budget.period), text(state), Some(text(spent)))
+        }
+        Happened::Plugin(PluginChange { path, outcome }) => {
+            let (which, state, why) = match outcome {
+                PluginOutcome::Admitted { provider_key, .. } => {
+                    (text(provider_key), "admitted", None)
+                }
+                PluginOutcome::Refused { reason } => (text(path), "refused", Some(reason.clone())),
+                PluginOutcome::Gone => (text(path), "gone", None),
+            };
+            (None, which, state.to_owned(), why)
+        }
     };
-    let now = jiff::Timestamp::now().to_string();
-    let which = first(&["/id", "/description/providerKey", "/providerKey", "/path", "/period"]);
-    let state = first(&["/status", "/state", "/event", "/change"]);
-    let why = first(&["/error/message", "/error", "/reason", "/spentCents"]);
     let line = format!(
-        "{}  {:<11}  {name:<14}  {:<16}  {which}  {}",
-        now.get(11..23).unwrap_or(&now),
-        state,
-        first(&["/bindingKey"]),
-        clip(&why, 100)
+        "{}  {state:<11}  {name:<14}  {:<16}  {which}  {}",
+        time(Timestamp::now()),
+        text(&binding),
+        clip(&why.unwrap_or_default(), 100)
     );
     line.trim_end().to_owned()
+}
+
+/// The time of a day to the millisecond, in UTC.
+fn time(at: Timestamp) -> String {
+    at.strftime("%H:%M:%S%.3f").to_string()
 }
 
 #[cfg(test)]
@@ -255,15 +327,20 @@ mod tests {
 
     #[test]
     fn an_operation_is_one_line() {
-        let good = json!({
-            "kind": "query", "outcome": "succeeded", "bindingKey": "default", "scope": { "agentId": "ada" },
-            "startedAt": "2026-11-01T10:20:30.111Z", "finishedAt": "2026-11-01T10:20:30.123456Z", "latencyUs": 12_345,
-            "recordCount": 1, "source": { "kind": "run", "runId": "r1" }, "usage": [{ "costCents": 0.25 }],
-        });
-        let bad = json!({
-            "kind": "capture", "outcome": "failed", "scope": {}, "startedAt": "2026-11-01T10:20:30.111Z",
-            "recordCount": 0, "error": { "message": "the provider\nwas away" },
-        });
+        let read = |json| serde_json::from_value::<Operation>(json).unwrap();
+        let id = "0199f0a0-0000-7000-8000-000000000000";
+        let good = read(json!({
+            "id": id, "companyId": "acme", "principal": "operator", "scope": { "companyId": "acme", "agentId": "ada" },
+            "kind": "query", "outcome": "succeeded", "bindingKey": "default", "latencyUs": 12_345,
+            "startedAt": "2026-11-01T10:20:30.111Z", "finishedAt": "2026-11-01T10:20:30.123456Z",
+            "recordCount": 1, "source": { "kind": "run", "companyId": "acme", "runId": "r1" },
+            "usage": [{ "provider": "p", "costCents": 0.25 }],
+        }));
+        let bad = read(json!({
+            "id": id, "companyId": "acme", "principal": "operator", "scope": { "companyId": "acme" },
+            "kind": "capture", "outcome": "failed", "startedAt": "2026-11-01T10:20:30.111Z",
+            "recordCount": 0, "error": { "code": "unavailable", "message": "the provider\nwas away" },
+        }));
         insta::assert_snapshot!(format!("{}\n{}", operation(&good, true), operation(&bad, true)), @r"
         10:20:30.123  succeeded    query           default           ada                 12.3 ms    0.2500 ¢  1 record, run r1
         10:20:30.111  failed       capture         -                 -                                     -  the provider was away

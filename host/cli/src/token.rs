@@ -1,15 +1,17 @@
 //! `memhost token`: the tokens of a company and of operators.
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::CliError;
+use super::answer::Answer;
 use super::args::{CompanyArgs, Paging, WatchArgs};
 use super::argument::{duration, one_of, time, without_nulls};
-use super::output::{details, escape};
-use super::page::{self, Columns, items, rows};
+use super::page::{self, Columns, rows};
 use super::session::Session;
-use memhost_types::{Act, Role};
+use super::texts::{cell, escape, hour, moment, text};
+use memhost_http::api::Items;
+use memhost_types::{Act, NewToken, Role, Token};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TokenCommand {
@@ -47,6 +49,7 @@ pub(super) struct WhoseArgs {
 #[derive(Debug, Args)]
 pub(super) struct OneToken {
     /// The ID.
+    #[arg(id = "tokenId", value_name = "ID")]
     id: String,
     #[command(flatten)]
     whose: WhoseArgs,
@@ -62,13 +65,13 @@ pub(super) struct CreateArgs {
     #[arg(long, value_parser = one_of(Role::ALL, Role::as_str))]
     role: String,
     /// Agent that the token is for.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", id = "agentId")]
     agent: Option<String>,
     /// Run that the token is limited to.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", id = "runId")]
     run: Option<String>,
     /// Allow only this, such as query, hooks or administer; repeatable.
-    #[arg(long, value_name = "OPERATION", value_parser = one_of(Act::ALL, Act::as_str))]
+    #[arg(long, value_name = "OPERATION", value_parser = one_of(Act::ALL, Act::as_str), id = "operations")]
     operation: Vec<String>,
     /// Expiry time, RFC 3339.
     #[arg(long, value_name = "TIME", value_parser = time)]
@@ -80,7 +83,7 @@ pub(super) struct RotateArgs {
     #[command(flatten)]
     one: OneToken,
     /// How long the old value works, too, such as 1h or 7d, at most 30d [default: 0s].
-    #[arg(long, value_name = "DURATION", value_parser = overlap)]
+    #[arg(long, value_name = "DURATION", value_parser = overlap, id = "overlapSeconds")]
     overlap: Option<u32>,
 }
 
@@ -94,15 +97,15 @@ fn overlap(text: &str) -> Result<u32, String> {
     }
 }
 
-const COLUMNS: &Columns = &[
-    ("name", "/name"),
-    ("role", "/role"),
-    ("agent", "/agentId"),
-    ("created", "/createdAt"),
-    ("expires", "/expiresAt"),
-    ("last used", "/lastUsedAt"),
-    ("revoked", "/revokedAt"),
-    ("id", "/id"),
+const COLUMNS: &Columns<Token> = &[
+    ("name", |token| cell(&token.name)),
+    ("role", |token| cell(&token.role)),
+    ("agent", |token| cell(&token.agent_id)),
+    ("created", |token| moment(token.created_at)),
+    ("expires", |token| moment(token.expires_at)),
+    ("last used", |token| hour(token.last_used_at)),
+    ("revoked", |token| moment(token.revoked_at)),
+    ("id", |token| cell(&token.id)),
 ];
 
 impl WhoseArgs {
@@ -121,18 +124,17 @@ pub(super) async fn run(command: TokenCommand) -> Result<(), CliError> {
     match command {
         TokenCommand::List { whose, paging } => {
             let (session, path) = whose.open().await?;
-            page::list_of_host(&session, &paging, &path, "items", |answer| {
-                rows(items(answer, "items"), COLUMNS)
-            })
-            .await
+            let human = |all: &Items<Token>| rows(&all.items, COLUMNS);
+            page::list_of_host(&session, &paging, &path, human).await
         }
         TokenCommand::Show { one, watch } => {
             let (session, path) = one.whose.open().await?;
             let fetch = async || {
-                let found = page::find(&session.host.get(&path).await?, "items", "/id", &one.id);
+                let all: Answer<Items<Token>> = session.host.get(&path).await?;
+                let found = all.find(|token| text(&token.id) == one.id)?;
                 found.ok_or_else(|| page::missing("token", &one.id))
             };
-            page::watch(&session, &watch, "", fetch, details).await
+            page::watch_details(&session, &watch, fetch).await
         }
         TokenCommand::Create(args) => {
             let operations = Some(args.operation).filter(|operations| !operations.is_empty());
@@ -142,26 +144,23 @@ pub(super) async fn run(command: TokenCommand) -> Result<(), CliError> {
             }));
             let (session, path) = args.whose.open().await?;
             let made = session.host.post(&path, &body).await?;
-            session.show(&made, "", value)
+            session.show(&made, value)
         }
         TokenCommand::Rotate(RotateArgs { one: OneToken { id, whose }, overlap }) => {
             let (session, path) = whose.open().await?;
             let body = without_nulls(json!({"overlapSeconds": overlap}));
             let made = session.host.post(&format!("{path}/{}/rotate", escape(&id)), &body).await?;
-            session.show(&made, "", value)
+            session.show(&made, value)
         }
         TokenCommand::Delete(OneToken { id, whose }) => {
             let (session, path) = whose.open().await?;
             let answer = session.host.delete(&format!("{path}/{}", escape(&id)), None).await?;
-            session.show(&answer, "", |answer| rows(std::slice::from_ref(answer), COLUMNS))
+            session.show(&answer, |token| rows(std::slice::from_ref(token), COLUMNS))
         }
     }
 }
 
-fn value(made: &Value) -> String {
-    let table = rows(std::slice::from_ref(made), COLUMNS);
-    format!(
-        "{table}\n\ntoken value, shown only once:\n  {}",
-        made["value"].as_str().unwrap_or_default()
-    )
+fn value(made: &NewToken) -> String {
+    let table = rows(std::slice::from_ref(&made.token), COLUMNS);
+    format!("{table}\n\ntoken value, shown only once:\n  {}", made.value)
 }

@@ -6,6 +6,7 @@ use super::args::HostArgs;
 use super::connection::Connection;
 use super::output::line;
 use super::{Backend, CliError};
+use memhost_http::api::CompaniesView;
 
 pub(super) async fn run(context: Option<String>) -> Result<(), CliError> {
     // Only the environment and the contexts file name the host.
@@ -13,14 +14,15 @@ pub(super) async fn run(context: Option<String>) -> Result<(), CliError> {
     let mut host = HostArgs::from_arg_matches(&matches).map_err(CliError::host)?;
     host.context = context.or(host.context);
     let connection = Connection::of(&host)?;
-    let found = Backend::open(&host, &connection).await?.get("/control/v1/companies").await;
+    let host = Backend::open(&host, &connection).await?;
+    let found = host.get::<CompaniesView>("/control/v1/companies").await.map(drop);
     line("memhost: shared memory for a company of AI agents, with sandboxed providers.\n")?;
     line(&advice(&connection, &found))?;
     line("\nAll commands: memhost --help")
 }
 
 /// The state of the host, and the next command to type.
-fn advice(connection: &Connection, found: &Result<serde_json::Value, CliError>) -> String {
+fn advice(connection: &Connection, found: &Result<(), CliError>) -> String {
     let url = &connection.url;
     let commands = |head: String, rows: &[(&str, &str)]| {
         let width = rows.iter().map(|(command, _)| command.len()).max().unwrap_or_default();
@@ -77,8 +79,6 @@ fn advice(connection: &Connection, found: &Result<serde_json::Value, CliError>) 
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
     use super::*;
 
     #[test]
@@ -91,17 +91,17 @@ mod tests {
             agent: None,
             context: context.map(str::to_owned),
         };
-        let away: Result<Value, _> = Err(CliError::Unreachable {
+        let away: Result<(), _> = Err(CliError::Unreachable {
             url: "http://h".to_owned(),
             message: "refused".to_owned(),
         });
-        let unknown: Result<Value, _> = Err(CliError::Problem {
+        let unknown: Result<(), _> = Err(CliError::Problem {
             status: 401,
             detail: String::new(),
             operation: None,
             code: None,
         });
-        let there = Ok(json!({ "items": [] }));
+        let there = Ok(());
         for (connection, found, next) in [
             (connection(None, None), &away, "memhost serve "),
             (connection(None, None), &unknown, "context create main --url http://h --token -"),

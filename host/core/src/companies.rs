@@ -13,6 +13,7 @@ mod retention;
 pub(crate) mod waiting;
 
 pub use cache::{Erased, Retention, Tombstone};
+pub use export::Line as ExportLine;
 pub use import::{ImportOptions, Imported, MAX_LINE as MAX_IMPORT_LINE};
 pub use known::KnownCompanies;
 pub use quota::CompanyUsage;

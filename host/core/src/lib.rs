@@ -24,8 +24,8 @@ pub use bindings::{
     SetTarget, UpdateBinding, UsageView, WaitingView,
 };
 pub use companies::{
-    CompanyUsage, Erased, ImportOptions, Imported, KnownCompanies, MAX_IMPORT_LINE, Retention,
-    Tombstone,
+    CompanyUsage, Erased, ExportLine, ImportOptions, Imported, KnownCompanies, MAX_IMPORT_LINE,
+    Retention, Tombstone,
 };
 pub use error::{OpenError, ServiceError};
 pub use host::{

@@ -102,10 +102,6 @@ fn dimension_value(row: &SumsRow, by: GroupBy) -> String {
     }
 }
 
-fn counted(sums: &SumsView, field: &str) -> u64 {
-    sums.counts.get(field).and_then(serde_json::Value::as_u64).unwrap_or(0)
-}
-
 pub(super) async fn list(
     view: CompanyView<permission::View>,
     params: ListParams<CostFilter>,
@@ -157,24 +153,24 @@ fn totals(sums: &Sums) -> Markup {
             }
             div {
                 dt { "Operations" } dd {
-                    (count(counted(total, "operations"))) small {
-                        (count(counted(total, "failed"))) " failed, " (
-                            count(counted(total, "refused"))
+                    (count(total.counts.operations)) small {
+                        (count(total.counts.failed)) " failed, " (
+                            count(total.counts.refused)
                         ) " refused"
                     }
                 }
             }
             div {
                 dt { "Tokens in" } dd {
-                    (count(counted(total, "inputTokens"))) small {
-                        (count(counted(total, "cachedInputTokens"))) " cached"
+                    (count(total.counts.input_tokens)) small {
+                        (count(total.counts.cached_input_tokens)) " cached"
                     }
                 }
             }
             div {
                 dt { "Tokens out" } dd {
-                    (count(counted(total, "outputTokens"))) small {
-                        (count(counted(total, "embeddingTokens"))) " embedding"
+                    (count(total.counts.output_tokens)) small {
+                        (count(total.counts.embedding_tokens)) " embedding"
                     }
                 }
             }
@@ -192,7 +188,7 @@ fn totals(sums: &Sums) -> Markup {
 fn plot(days: &Sums, by: GroupBy) -> Markup {
     let is_money = days.total.reported_cost.0 > 0;
     let value =
-        |sums: &SumsView| if is_money { sums.reported_cost.0 } else { counted(sums, "operations") };
+        |sums: &SumsView| if is_money { sums.reported_cost.0 } else { sums.counts.operations };
     let every = days.since.series(jiff::Span::new().days(1)).take_while(|day| *day <= days.until);
     let mut all: Vec<Date> = every.take(MOST_DAYS + 1).collect();
     if all.len() > MOST_DAYS {
@@ -253,16 +249,15 @@ fn rows(view: &View, sums: &Sums, group_by: &[GroupBy]) -> Markup {
                 }),
             );
         }
-        let counted = |field: &str| count(counted(sums, field));
         shown
             .cell(number("Billed"), money(sums.cost))
             .cell(number("Reported").wide(), money(sums.reported_cost))
-            .cell(number("Operations"), counted("operations"))
-            .cell(number("Failed").wide(), counted("failed"))
-            .cell(number("Reads").wide(), counted("reads"))
-            .cell(number("Writes").wide(), counted("writes"))
-            .cell(number("Tokens in"), counted("inputTokens"))
-            .cell(number("Tokens out"), counted("outputTokens"))
+            .cell(number("Operations"), count(sums.counts.operations))
+            .cell(number("Failed").wide(), count(sums.counts.failed))
+            .cell(number("Reads").wide(), count(sums.counts.reads))
+            .cell(number("Writes").wide(), count(sums.counts.writes))
+            .cell(number("Tokens in"), count(sums.counts.input_tokens))
+            .cell(number("Tokens out"), count(sums.counts.output_tokens))
             .maybe(number("p50").wide(), sums.latency_p50_us.map(duration_us))
             .maybe(number("p99").wide(), sums.latency_p99_us.map(duration_us))
     };
@@ -272,7 +267,7 @@ fn rows(view: &View, sums: &Sums, group_by: &[GroupBy]) -> Markup {
         _ => {
             let mut rows: Vec<&SumsRow> = sums.rows.iter().collect();
             rows.sort_by_key(|row| {
-                std::cmp::Reverse((row.sums.reported_cost, counted(&row.sums, "operations")))
+                std::cmp::Reverse((row.sums.reported_cost, row.sums.counts.operations))
             });
             rows.into_iter().take(MOST_ROWS).map(row).collect()
         }

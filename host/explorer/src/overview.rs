@@ -168,7 +168,7 @@ async fn quality<P>(
         .rows
         .iter()
         .filter(|row| row.day >= Some(since))
-        .map(|row| row.sums.counted("operations"))
+        .map(|row| row.sums.counts.operations)
         .sum();
     if looks > MAX_COUNTED {
         return Ok(None);
@@ -181,7 +181,7 @@ fn figures(days: &Sums, quality: Option<&Evaluation>, usage: CompanyUsage) -> Ma
     let total = &days.total;
     let latency = |us: Option<u64>| us.map_or_else(|| "–".to_owned(), duration_us);
     let rate = |rate: Option<f64>| rate.map_or_else(|| "–".to_owned(), percent);
-    let (queries, empty) = (total.counted("queries"), total.counted("emptyQueries"));
+    let (queries, empty) = (total.counts.queries, total.counts.empty_queries);
     #[allow(clippy::cast_precision_loss, reason = "a rate")]
     let empty = (queries > 0).then(|| empty as f64 / queries as f64);
     let hits = quality.map(|quality| rate(quality.recall_hit_rate));
@@ -189,17 +189,17 @@ fn figures(days: &Sums, quality: Option<&Evaluation>, usage: CompanyUsage) -> Ma
         dl.stats {
             div {
                 dt { "Operations, 30 days" } dd {
-                    (count(total.counted("operations"))) small {
-                        (count(total.counted("reads"))) " reads, " (
-                            count(total.counted("writes"))
+                    (count(total.counts.operations)) small {
+                        (count(total.counts.reads)) " reads, " (
+                            count(total.counts.writes)
                         ) " writes"
                     }
                 }
             }
             div {
                 dt { "Failed" } dd {
-                    (count(total.counted("failed"))) small {
-                        (count(total.counted("refused"))) " refused"
+                    (count(total.counts.failed)) small {
+                        (count(total.counts.refused)) " refused"
                     }
                 }
             }
@@ -265,8 +265,8 @@ fn labels(days: &Sums) -> Vec<String> {
 fn volume(days: &Sums) -> Markup {
     let labels = labels(days);
     Chart::new("volume", "Operations per day", &labels, |number| count(number as u64))
-        .series("reads", "s1", by_day(days, 0.0, |sums| sums.counted("reads") as f64))
-        .series("writes", "s3", by_day(days, 0.0, |sums| sums.counted("writes") as f64))
+        .series("reads", "s1", by_day(days, 0.0, |sums| sums.counts.reads as f64))
+        .series("writes", "s3", by_day(days, 0.0, |sums| sums.counts.writes as f64))
         .bars()
 }
 
@@ -299,7 +299,7 @@ async fn checks(view: &View) -> Markup {
                 }
             }
         };
-        let row = Row::new().key(check.name).cell("Check", check.name);
+        let row = Row::new().key(&check.name).cell("Check", &*check.name);
         row.cell("Status", badge(tone, word)).cell(long("Result"), found)
     });
     table("Health checks", rows)

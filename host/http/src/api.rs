@@ -17,6 +17,11 @@ mod runtime;
 mod stream;
 mod token;
 
+pub use self::binding::{BriefBinding, BriefResolved, TargetView};
+pub use self::control::{CompaniesView, CompanyView};
+pub use self::job::JobView;
+pub use self::route_table::Items;
+
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;

@@ -13,10 +13,10 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use super::document;
-use super::objects::Objects;
+use super::objects::{Missing, Objects};
 use super::problem::{Problem, ProblemCode};
 use memhost_executor::{off_executor, to_json};
-use memhost_types::{CompanyId, plain, plain_syntax};
+use memhost_types::{CompanyId, without_place};
 
 /// The most JSON values of a body. In memory a small value takes many times the bytes that it has
 /// in JSON.
@@ -96,11 +96,13 @@ fn read_json_here<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
             "the body has more than {MAX_VALUES} JSON values; send it in parts"
         )));
     }
-    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(Objects(&mut deserializer)).map_err(|error| {
+    let (mut deserializer, missing) =
+        (serde_json::Deserializer::from_slice(bytes), Missing::default());
+    let value = serde_path_to_error::deserialize(Objects(&mut deserializer, &missing));
+    let value = value.map_err(|error| {
         let path = error.path().to_string();
         match error.into_inner() {
-            error if error.is_data() => misread(&path, &error.to_string()),
+            error if error.is_data() => misread(&path, &missing, &without_place(&error)),
             error => no_json(&error),
         }
     })?;
@@ -116,27 +118,29 @@ pub(crate) fn read_value<T: DeserializeOwned>(value: &serde_json::Value) -> Resu
 }
 
 fn no_json(error: &serde_json::Error) -> Problem {
-    Problem::invalid(format!("the body is no valid JSON: {}", plain_syntax(&error.to_string())))
+    Problem::invalid(format!("the body is no valid JSON: {error}"))
 }
 
-/// The problem of a value that a parser does not accept: where it is, and what the parser said, in
-/// plain words.
-pub(crate) fn misread(path: &str, message: &str) -> Problem {
-    // One form of path everywhere, `records.0.text`, as in the contract's own errors. The whole
-    // document is no field, and neither is what ended before it had a name.
+/// The problem of a value that a parser does not accept: where it is, and what the parser said.
+fn misread(path: &str, missing: &Missing, message: &str) -> Problem {
+    let field = field_at(path, missing);
+    if field.is_empty() {
+        return Problem::invalid(format!("the request: {message}"));
+    }
+    Problem::invalid(format!("{field}: {}", without_name(message))).at(field)
+}
+
+/// The field at fault, in the one form of a path that there is everywhere, such as
+/// `records.0.text`; empty where the whole document is at fault.
+pub(crate) fn field_at(path: &str, missing: &Missing) -> String {
+    // What ended before it had a name is no field.
     let path = path.replace('[', ".").replace(']', "");
     let path = path.trim_matches(['.', '?']);
-    let said = plain(message);
-    let field = match said.field {
-        None => path.to_owned(),
-        Some(field) if path.is_empty() || path == field => field,
-        Some(field) if path.ends_with(&format!(".{field}")) => path.to_owned(),
+    match missing.get() {
+        Some(field) if path.is_empty() => field.to_owned(),
         Some(field) => format!("{path}.{field}"),
-    };
-    if field.is_empty() {
-        return Problem::invalid(format!("the request {}", said.text));
+        None => path.to_owned(),
     }
-    Problem::invalid(format!("{field}: {}", without_name(&said.text))).at(field)
 }
 
 /// The message of an id without the id's own name at its beginning: the field says it.
@@ -145,16 +149,12 @@ fn without_name(text: &str) -> &str {
     text.split_once(' ').filter(|(word, _)| is_name(word)).map_or(text, |(_, rest)| rest)
 }
 
-/// The problem of a query that a parser does not accept.
-pub fn misread_query(message: &str) -> Problem {
-    let message = message.strip_prefix("Failed to deserialize query string: ").unwrap_or(message);
-    let is_name = |name: &&str| {
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
-    match message.split_once(": ").filter(|(name, _)| is_name(name)) {
-        Some((name, message)) => misread(name, message),
-        None => misread("", message),
-    }
+/// A query of a known type, with errors that name the parameter.
+pub fn read_query<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
+    let reader = serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
+    let missing = Missing::default();
+    serde_path_to_error::deserialize(Objects(reader, &missing))
+        .map_err(|error| misread(&error.path().to_string(), &missing, &error.inner().to_string()))
 }
 
 /// A body of lines, each of which is JSON (NDJSON).
@@ -217,9 +217,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
-        axum::extract::Query::<T>::try_from_uri(&parts.uri)
-            .map(|query| Self(query.0))
-            .map_err(|rejection| misread_query(&rejection.body_text()))
+        read_query(parts.uri.query().unwrap_or_default()).map(Self)
     }
 }
 
@@ -243,7 +241,48 @@ pub fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(
 
 #[cfg(test)]
 mod tests {
+    use serde::Deserialize;
+
     use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    #[expect(dead_code, reason = "only read")]
+    struct Asked {
+        top_k: u32,
+        #[serde(default)]
+        records: Vec<Asked>,
+    }
+
+    #[test]
+    fn a_problem_names_the_field_and_says_what_the_parser_said() {
+        for (json, field, detail) in [
+            (r#"{"topk":1}"#, Some("topk"), "topk: unknown field `topk`, expected `topK` or"),
+            ("{}", Some("topK"), "topK: missing field `topK`"),
+            (r#"{"topK":1,"records":[{}]}"#, Some("records.0.topK"), "records.0.topK: missing"),
+            (r#"{"topK":"7"}"#, Some("topK"), "topK: invalid type: string \"7\", expected u32"),
+            (r#"{"topK":null}"#, Some("topK"), "topK: invalid type: null, expected u32"),
+            ("[]", None, "the request: invalid type: sequence, expected"),
+            (r#"{"topK":"#, None, "the body is no valid JSON: EOF while parsing a value at line 1"),
+            ("{} x", None, "the body is no valid JSON: trailing characters at line 1 column 4"),
+        ] {
+            let problem = match json {
+                "{} x" => read_json::<serde::de::IgnoredAny>(json.as_bytes()).unwrap_err(),
+                json => read_json::<Asked>(json.as_bytes()).unwrap_err(),
+            };
+            assert_eq!(problem.field(), field, "{json}");
+            assert!(problem.detail().starts_with(detail), "{json}: {}", problem.detail());
+        }
+        for (query, field, detail) in [
+            ("topK=x", Some("topK"), "topK: invalid digit found in string"),
+            ("top=1", Some("top"), "top: unknown field `top`, expected `topK` or"),
+            ("", Some("topK"), "topK: missing field `topK`"),
+        ] {
+            let problem = read_query::<Asked>(query).unwrap_err();
+            assert_eq!(problem.field(), field, "{query}");
+            assert!(problem.detail().starts_with(detail), "{query}: {}", problem.detail());
+        }
+    }
 
     #[test]
     fn values_are_counted_outside_of_texts() {

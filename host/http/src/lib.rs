@@ -24,7 +24,7 @@ pub use auth::{AdminToken, AuthError, authenticate, header_text, require_token};
 pub use authorize::{Authenticated, Authorized, AuthorizedByCore, HostAuthorized};
 pub use detach::detach_from_client;
 pub(crate) use extract::read_value;
-pub use extract::{Body, Company, Ndjson, Query, misread_query, parse, read_json};
+pub use extract::{Body, Company, Ndjson, Query, parse, read_json, read_query};
 pub use failure::{Codes, Failure};
 pub use idempotency::idempotency;
 pub use path::{PathParam, PathSegment, SecretName};

@@ -1,26 +1,31 @@
 //! JSON in which a type with named fields is an object. Without this, `serde` also takes an array
 //! of the fields' values in their order, which no document describes and which means something else
-//! as soon as a field is added.
+//! as soon as a field is added. Where a field is missing, its name is kept.
 
+use std::cell::Cell;
 use std::fmt;
 
 use serde::de::{
-    DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor,
+    DeserializeSeed, Deserializer, EnumAccess, Error, Expected, MapAccess, SeqAccess, Unexpected,
+    VariantAccess, Visitor,
 };
+
+/// The field that is missing, where that is why something could not be read.
+pub(crate) type Missing = Cell<Option<&'static str>>;
 
 /// Wraps everything that reading goes through: a deserializer, its visitors, and the parts that
 /// they hand on.
-pub(crate) struct Objects<T>(pub(crate) T);
+pub(crate) struct Objects<'a, T>(pub(crate) T, pub(crate) &'a Missing);
 
 macro_rules! forward {
     ($($method:ident)+) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-            self.0.$method(Objects(visitor))
+            self.0.$method(Objects(visitor, self.1))
         })+
     };
 }
 
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<'_, D> {
     type Error = D::Error;
 
     forward! {
@@ -38,7 +43,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
         _fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_map(Objects(visitor))
+        self.0.deserialize_map(Objects(visitor, self.1))
     }
 
     fn deserialize_unit_struct<V: Visitor<'de>>(
@@ -46,7 +51,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_unit_struct(name, Objects(visitor))
+        self.0.deserialize_unit_struct(name, Objects(visitor, self.1))
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -54,7 +59,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_newtype_struct(name, Objects(visitor))
+        self.0.deserialize_newtype_struct(name, Objects(visitor, self.1))
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(
@@ -62,7 +67,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
         len: usize,
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_tuple(len, Objects(visitor))
+        self.0.deserialize_tuple(len, Objects(visitor, self.1))
     }
 
     fn deserialize_tuple_struct<V: Visitor<'de>>(
@@ -71,7 +76,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
         len: usize,
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_tuple_struct(name, len, Objects(visitor))
+        self.0.deserialize_tuple_struct(name, len, Objects(visitor, self.1))
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -80,19 +85,19 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_enum(name, variants, Objects(visitor))
+        self.0.deserialize_enum(name, variants, Objects(visitor, self.1))
     }
 }
 
 macro_rules! visit {
     ($($method:ident($value:ty))+) => {
-        $(fn $method<E: serde::de::Error>(self, value: $value) -> Result<V::Value, E> {
+        $(fn $method<E: Error>(self, value: $value) -> Result<V::Value, E> {
             self.0.$method(value)
         })+
     };
 }
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for Objects<V> {
+impl<'de, V: Visitor<'de>> Visitor<'de> for Objects<'_, V> {
     type Value = V::Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -107,51 +112,57 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Objects<V> {
         visit_borrowed_bytes(&'de [u8]) visit_byte_buf(Vec<u8>)
     }
 
-    fn visit_none<E: serde::de::Error>(self) -> Result<V::Value, E> {
+    fn visit_none<E: Error>(self) -> Result<V::Value, E> {
         self.0.visit_none()
     }
 
-    fn visit_unit<E: serde::de::Error>(self) -> Result<V::Value, E> {
+    fn visit_unit<E: Error>(self) -> Result<V::Value, E> {
         self.0.visit_unit()
     }
 
     fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
-        self.0.visit_some(Objects(inner))
+        self.0.visit_some(Objects(inner, self.1))
     }
 
     fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
-        self.0.visit_newtype_struct(Objects(inner))
+        self.0.visit_newtype_struct(Objects(inner, self.1))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, inner: A) -> Result<V::Value, A::Error> {
-        self.0.visit_seq(Objects(inner))
+        self.0.visit_seq(Objects(inner, self.1))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, inner: A) -> Result<V::Value, A::Error> {
-        self.0.visit_map(Objects(inner))
+        self.0.visit_map(Objects(inner, self.1)).map_err(|error| match error {
+            Said::Missing(field) => {
+                self.1.set(Some(field));
+                A::Error::missing_field(field)
+            }
+            Said::Other(error) => error,
+        })
     }
 
     fn visit_enum<A: EnumAccess<'de>>(self, inner: A) -> Result<V::Value, A::Error> {
-        self.0.visit_enum(Objects(inner))
+        self.0.visit_enum(Objects(inner, self.1))
     }
 }
 
-impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Objects<S> {
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Objects<'_, S> {
     type Value = S::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, inner: D) -> Result<S::Value, D::Error> {
-        self.0.deserialize(Objects(inner))
+        self.0.deserialize(Objects(inner, self.1))
     }
 }
 
-impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Objects<A> {
+impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Objects<'_, A> {
     type Error = A::Error;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, A::Error> {
-        self.0.next_element_seed(Objects(seed))
+        self.0.next_element_seed(Objects(seed, self.1))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -159,18 +170,21 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Objects<A> {
     }
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Objects<A> {
-    type Error = A::Error;
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Objects<'_, A> {
+    type Error = Said<A::Error>;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(
         &mut self,
         seed: S,
-    ) -> Result<Option<S::Value>, A::Error> {
-        self.0.next_key_seed(Objects(seed))
+    ) -> Result<Option<S::Value>, Self::Error> {
+        self.0.next_key_seed(Objects(seed, self.1)).map_err(Said::Other)
     }
 
-    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
-        self.0.next_value_seed(Objects(seed))
+    fn next_value_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<S::Value, Self::Error> {
+        self.0.next_value_seed(Objects(seed, self.1)).map_err(Said::Other)
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -178,19 +192,58 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Objects<A> {
     }
 }
 
-impl<'de, A: EnumAccess<'de>> EnumAccess<'de> for Objects<A> {
+/// The error of a type that reads an object: the field that is missing, of which other errors keep
+/// only a message.
+#[derive(Debug)]
+pub(crate) enum Said<E> {
+    Missing(&'static str),
+    Other(E),
+}
+
+impl<E: fmt::Display> fmt::Display for Said<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(field) => write!(f, "missing field `{field}`"),
+            Self::Other(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: Error> std::error::Error for Said<E> {}
+
+impl<E: Error> Error for Said<E> {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::Other(E::custom(message))
+    }
+
+    fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
+        Self::Other(E::invalid_type(found, wanted))
+    }
+
+    fn invalid_value(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
+        Self::Other(E::invalid_value(found, wanted))
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::Missing(field)
+    }
+}
+
+impl<'de, 'a, A: EnumAccess<'de>> EnumAccess<'de> for Objects<'a, A> {
     type Error = A::Error;
-    type Variant = Objects<A::Variant>;
+    type Variant = Objects<'a, A::Variant>;
 
     fn variant_seed<S: DeserializeSeed<'de>>(
         self,
         seed: S,
     ) -> Result<(S::Value, Self::Variant), A::Error> {
-        self.0.variant_seed(Objects(seed)).map(|(value, variant)| (value, Objects(variant)))
+        let missing = self.1;
+        let read = self.0.variant_seed(Objects(seed, missing));
+        read.map(|(value, variant)| (value, Objects(variant, missing)))
     }
 }
 
-impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Objects<A> {
+impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Objects<'_, A> {
     type Error = A::Error;
 
     fn unit_variant(self) -> Result<(), A::Error> {
@@ -198,11 +251,11 @@ impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Objects<A> {
     }
 
     fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, A::Error> {
-        self.0.newtype_variant_seed(Objects(seed))
+        self.0.newtype_variant_seed(Objects(seed, self.1))
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, A::Error> {
-        self.0.tuple_variant(len, Objects(visitor))
+        self.0.tuple_variant(len, Objects(visitor, self.1))
     }
 
     fn struct_variant<V: Visitor<'de>>(
@@ -210,7 +263,7 @@ impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Objects<A> {
         _fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, A::Error> {
-        self.0.newtype_variant_seed(MapOf(visitor))
+        self.0.newtype_variant_seed(MapOf(Objects(visitor, self.1)))
     }
 }
 
@@ -221,7 +274,7 @@ impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for MapOf<V> {
     type Value = V::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
-        inner.deserialize_map(Objects(self.0))
+        inner.deserialize_map(self.0)
     }
 }
 
@@ -240,17 +293,17 @@ mod tests {
     fn a_list_of_values_is_no_object_at_any_depth() {
         assert!(
             refused::<QueryRequest>(r#"["default",{"companyId":"a"},"q",1,"answer",{}]"#)
-                .contains("a list")
+                .contains("invalid type: sequence")
         );
         assert!(
             refused::<QueryRequest>(
                 r#"{"scope":["a",null,null,null,null,null,null,null],"query":"q"}"#
             )
-            .contains("a list")
+            .contains("invalid type: sequence")
         );
         let source = r#"{"scope":{"companyId":"a"},"source":{"kind":"run","companyId":"a"},
             "payload":["t"]}"#;
-        assert!(refused::<CaptureRequest>(source).contains("a list"));
+        assert!(refused::<CaptureRequest>(source).contains("invalid type: sequence"));
     }
 
     #[test]
@@ -269,7 +322,8 @@ mod tests {
             serde_json::from_str(r#"{"follow":"^1"}"#).unwrap()
         );
         assert!(
-            refused::<QueryRequest>(r#"{"scope":{"companyId":"a"},"query":7}"#).contains("text")
+            refused::<QueryRequest>(r#"{"scope":{"companyId":"a"},"query":7}"#)
+                .contains("expected a string")
         );
     }
 }

@@ -1,12 +1,14 @@
 //! Errors as problem details (RFC 9457). The one place that knows which error has which code; the
 //! code has the status.
 
+use std::borrow::Cow;
+
 use axum::extract::rejection::BytesRejection;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::rate::set_rate;
 use memhost_core::{
@@ -27,14 +29,14 @@ pub use status::ProblemStatus;
 const DISK_FULL_MS: u64 = 10_000;
 
 /// A problem (RFC 9457).
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
     /// A stable URI for the `code`. The page `/reference#problems` of the host describes each code.
     #[schemars(extend("format" = "uri"))]
     r#type: String,
     /// The status in words.
-    title: &'static str,
+    title: Cow<'static, str>,
     /// The answer's status.
     #[schemars(range(min = 400, max = 599))]
     status: u16,
@@ -52,7 +54,7 @@ pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
     /// The errors of the provider's configuration.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     errors: Vec<ConfigError>,
     /// How the rate of the binding stands that refused it.
     #[serde(skip)]
@@ -60,7 +62,7 @@ pub struct Problem {
 }
 
 /// One thing that is wrong with a configuration.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct ConfigError {
     /// Where, as a JSON pointer.
     pointer: String,
@@ -74,7 +76,7 @@ impl Problem {
         let status = code.status().http();
         Self {
             r#type: format!("https://memhost.dev/problems/{}", code.name().replace('_', "-")),
-            title: status.canonical_reason().unwrap_or("Error"),
+            title: status.canonical_reason().unwrap_or("Error").into(),
             status: status.as_u16(),
             detail: detail.into(),
             code,
@@ -115,6 +117,21 @@ impl Problem {
     /// What happened, to which thing, and what to do next.
     pub fn detail(&self) -> &str {
         &self.detail
+    }
+
+    /// The kind of problem.
+    pub fn code(&self) -> ProblemCode {
+        self.code
+    }
+
+    /// The request's field, parameter or header at fault.
+    pub fn field(&self) -> Option<&str> {
+        self.field.as_deref()
+    }
+
+    /// The operation whose record has more.
+    pub fn operation_id(&self) -> Option<OperationId> {
+        self.operation_id
     }
 
     /// The request's field at fault.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use wasmtime::component::InstancePre;
 
 use super::contract::{ExportIndices, Exports, OptionalInterface};
@@ -15,7 +15,7 @@ use memhost_types::{Digest, ProviderDescription};
 pub const MAX_COMPONENT_BYTES: u64 = 64 << 20;
 
 /// The facts about a component that need no binding.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Inspection {
     /// The digest of the file's bytes.

@@ -6,13 +6,13 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{DiskState, Held, StoreError};
 use memhost_types::CompanyId;
 
 /// The contents of a backup.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BackupReport {
     /// Keys of the store.

@@ -79,7 +79,7 @@ pub struct Token {
 }
 
 /// A token that was just made, with its value, this once.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NewToken {
     /// The token as it is stored.

@@ -82,7 +82,7 @@ pub struct Activity {
 }
 
 /// One page of changes, newest first.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ActivityPage {
     /// At most as many as asked for.

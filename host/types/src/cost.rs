@@ -402,7 +402,7 @@ named!(
 );
 
 /// A budget and what is spent of it.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BudgetView {
     /// The budget.

@@ -273,7 +273,7 @@ impl From<&Recall> for Recalled {
 }
 
 /// The block of text for the start of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextBlock {
     /// Markdown; empty where nothing was found.
@@ -287,12 +287,12 @@ pub struct ContextBlock {
     /// How many did not fit.
     pub omitted: u32,
     /// Why something is missing, a sentence a binding.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub degraded: Vec<String>,
 }
 
 /// The state of an event.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HookReceipt {
     /// The event.
@@ -310,7 +310,7 @@ pub struct HookReceipt {
 }
 
 /// Why an event was not kept.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NotTaken {
     /// The operation that has the reason.

@@ -102,13 +102,13 @@ impl ForgetScopeRequest {
 }
 
 /// The result of forgetting a scope.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ForgottenScope {
     /// One for each binding that was asked.
     pub bindings: Vec<ForgottenAt>,
     /// Deliveries of material for this scope that had not been captured; they are discarded.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub discarded: Vec<DeliveryId>,
     /// Whether all of it is done. Otherwise send the same request again: it goes on with what is
     /// left.

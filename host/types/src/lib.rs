@@ -98,4 +98,4 @@ pub use version::{
 };
 use whose::is_about;
 pub use whose::{RecordFilter, RecordRow, Visibility};
-pub use words::{Plain, counted, nearest, plain, plain_syntax, visible};
+pub use words::{counted, nearest, visible, without_place};

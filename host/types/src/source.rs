@@ -238,14 +238,14 @@ pub struct ForgottenSources {
 }
 
 /// The result at one binding.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ForgottenAt {
     /// The binding.
     pub binding_key: BindingKey,
     /// The operations that did it: one, a further one for each 1,000 records, and for a scope one
     /// where the provider forgets it at once.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operation_ids: Vec<OperationId>,
     /// Records that are gone.
     pub forgotten: u32,

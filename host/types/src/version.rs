@@ -105,6 +105,11 @@ impl Default for VersionChoice {
 }
 
 impl VersionChoice {
+    /// The newest version that a range allows. `None`: the text is no range.
+    pub fn follow(range: &str) -> Option<Self> {
+        range.parse().ok().map(Self::Follow)
+    }
+
     /// Checks the length of a range.
     ///
     /// # Errors
@@ -162,7 +167,7 @@ pub struct RejectedVersion {
 }
 
 /// The result of a change of a file in the plugins directory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "change")]
 pub enum PluginOutcome {
     /// It can serve.
@@ -185,7 +190,7 @@ pub enum PluginOutcome {
 }
 
 /// A file of the plugins directory that was added, changed or removed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PluginChange {
     /// Which file.

@@ -235,17 +235,12 @@ async fn an_event_of_another_run_is_refused_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_time_that_is_too_late_is_refused_in_plain_words() {
+async fn a_time_that_is_too_late_is_refused_at_its_field() {
     let (_host, api) = extracting().await;
     let mut late = unawaited("late", "t");
     late["triggeredAt"] = json!("9999-12-31T23:59:59Z");
     let refused = api.post(HOOKS, &late).await;
     assert_eq!((refused.status, &refused.json["field"]), (400, &json!("triggeredAt")));
-    assert!(
-        refused.text.contains("is too far from now") && !refused.text.contains("converting"),
-        "{}",
-        refused.text
-    );
 }
 
 /// A host that is stopped while it delivers leaves a whole store, and looking at the store delivers

@@ -409,7 +409,7 @@ async fn errors_of_tools_tell_a_model_what_to_do() {
         (json!({"query": ""}), "query: is empty"),
         (json!({"query": "x", "topK": 51}), "topK: is 51; 1 to 50 are allowed"),
         (json!({"query": "x", "maxChars": 1}), "maxChars: is 1"),
-        (json!({"query": 7}), "query: is `7`; a text is needed"),
+        (json!({"query": 7}), "query: invalid type: integer `7`, expected a string"),
     ] {
         let text = agent.is_refused("memory.search", arguments).await;
         assert!(

@@ -5,11 +5,14 @@ use std::collections::BTreeSet;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{SeenArgs, one};
+use super::shown::one;
 use crate::CliError;
-use crate::args::CompanyArgs;
+use crate::answer::Answer;
+use crate::args::{CompanyArgs, SeenArgs};
 use crate::argument::{object, versions, without_nulls};
-use crate::output::escape;
+use crate::texts::escape;
+use memhost_core::BindingView;
+use memhost_types::{Binding, VersionChoice};
 
 /// What an update does with members that are left out.
 pub(super) const WHOLE: &str = "--limits and --policy are merged: members that are left out stay, \
@@ -23,8 +26,8 @@ pub(crate) struct UpdateArgs {
     #[command(flatten)]
     company: CompanyArgs,
     /// Provider versions: a range such as '^1.2', or the digest of one build.
-    #[arg(long, value_name = "RANGE|DIGEST", value_parser = versions)]
-    versions: Option<String>,
+    #[arg(long, value_name = "RANGE|DIGEST", value_parser = versions, id = "version|version.follow|version.pin")]
+    versions: Option<VersionChoice>,
     /// Provider configuration, a JSON object.
     #[arg(long, value_name = "JSON")]
     config: Option<String>,
@@ -42,32 +45,40 @@ pub(crate) struct UpdateArgs {
     seen: SeenArgs,
 }
 
-/// A version range or a digest, in the host's format.
-pub(super) fn version(text: &str) -> Value {
-    if text.starts_with("sha256:") { json!({ "pin": text }) } else { json!({ "follow": text }) }
-}
-
 pub(super) async fn update(args: UpdateArgs) -> Result<(), CliError> {
     let body = without_nulls(json!({
         "config": object("--config", args.config.as_deref())?,
         "limits": object("--limits", args.limits.as_deref())?,
         "policy": object("--policy", args.policy.as_deref())?,
-        "version": args.versions.as_deref().map(version),
+        "version": args.versions,
         "enabled": args.enabled,
         "revision": args.seen.revision,
     }));
     let session = args.company.open().await?;
     let shown = format!("bindings/{}", escape(&args.key));
-    let before = session.get(&shown).await?;
+    let before: Answer<BindingView> = session.get(&shown).await?;
     let answer = session.host.patch(&session.path(&shown), &body).await?;
-    session.show(&answer, "", |answer| format!("{}{}", one(answer), difference(&before, answer)))
+    let before = before.read()?.binding;
+    let human =
+        |after: &BindingView| format!("{}{}", one(after), difference(&before, &after.binding));
+    session.show(&answer, human)
 }
 
-/// What an update has changed, a line for each value.
-fn difference(before: &Value, after: &Value) -> String {
+/// What an update has changed of what it can change, a line for each value.
+fn difference(before: &Binding, after: &Binding) -> String {
+    let parts = |binding: &Binding| {
+        let Binding { version, enabled, config, limits, policy, .. } = binding;
+        [
+            ("version", json!(version)),
+            ("enabled", json!(enabled)),
+            ("config", json!(config)),
+            ("limits", json!(limits)),
+            ("policy", json!(policy)),
+        ]
+    };
     let mut lines = String::new();
-    for part in ["version", "enabled", "config", "limits", "policy"] {
-        differ(part, &before[part], &after[part], &mut lines);
+    for ((part, before), (_, after)) in parts(before).iter().zip(&parts(after)) {
+        differ(part, before, after, &mut lines);
     }
     lines
 }
@@ -92,12 +103,23 @@ fn differ(name: &str, before: &Value, after: &Value, lines: &mut String) {
 
 #[cfg(test)]
 mod tests {
+    use memhost_types::{BindingLimits, Grants};
+
     use super::*;
 
     #[test]
     fn only_what_has_changed_is_printed() {
-        let before = json!({"revision": 1, "policy": {"pii": "allow", "mcp": {"aliases": false}}, "enabled": true});
-        let after = json!({"revision": 2, "policy": {"pii": "redact", "mcp": {"aliases": true}}, "enabled": true});
+        let before: Binding = serde_json::from_value(json!({
+            "id": "0199f0a0-0000-7000-8000-000000000000", "companyId": "acme", "key": "notes",
+            "providerKey": "local-markdown", "config": {}, "enabled": true, "revision": 1,
+            "grants": Grants::default(), "limits": BindingLimits::default(),
+            "createdAt": "2026-11-01T00:00:00Z", "updatedAt": "2026-11-01T00:00:00Z",
+        }))
+        .unwrap();
+        let mut policy = json!(before.policy);
+        (policy["pii"], policy["mcp"]["aliases"]) = ("redact".into(), true.into());
+        let policy = serde_json::from_value(policy).unwrap();
+        let after = Binding { revision: 2, policy, ..before.clone() };
         let lines = difference(&before, &after);
         assert_eq!(lines, "\npolicy.mcp.aliases: false → true\npolicy.pii: \"allow\" → \"redact\"");
     }

@@ -1,14 +1,16 @@
 //! `memhost binding grant`: the permissions of a binding's provider.
 
 use clap::Args;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::CliError;
+use crate::answer::Answer;
 use crate::args::CompanyArgs;
 use crate::argument::{addresses, bytes};
-use crate::output::{escape, table, text};
-use memhost_types::{Grants, HttpGrant, IpNet, Origin, PermissionRequest};
+use crate::output::table;
+use crate::texts::{escape, text};
+use memhost_core::{AskedView, BindingView, GrantsView};
+use memhost_types::{Grants, HttpGrant, IpNet, Origin, Permission};
 
 #[derive(Debug, Args)]
 pub(crate) struct GrantArgs {
@@ -26,10 +28,10 @@ pub(crate) struct GrantArgs {
     #[arg(long)]
     none: bool,
     /// Storage quota in bytes, or with a unit such as 64MiB.
-    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = bytes, id = "storageBytes")]
     storage: Option<u64>,
     /// Quota of the private directory in bytes, or with a unit such as 1GiB.
-    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = bytes, id = "directoryBytes")]
     directory: Option<u64>,
     /// Allow embeddings.
     #[arg(long, value_name = "BOOL")]
@@ -38,17 +40,17 @@ pub(crate) struct GrantArgs {
     #[arg(long, value_name = "BOOL")]
     clock: Option<bool>,
     /// Allow HTTP requests to this origin, such as 'https://api.example.com'; repeatable.
-    #[arg(long, value_name = "ORIGIN")]
+    #[arg(long, value_name = "ORIGIN", id = "http|http.origin")]
     http: Vec<Origin>,
     /// With --http: allow only this method; repeatable.
-    #[arg(long, requires = "http", value_name = "METHOD")]
+    #[arg(long, requires = "http|http.origin", value_name = "METHOD", id = "http.methods")]
     method: Vec<String>,
     /// With --http: allow connections to this private address range, such as 10.0.0.0/8;
     /// repeatable.
-    #[arg(long, requires = "http", value_name = "CIDR", value_parser = addresses)]
+    #[arg(long, requires = "http|http.origin", value_name = "CIDR", value_parser = addresses, id = "http.privateRanges")]
     private_range: Vec<IpNet>,
     /// Allow this secret; repeatable.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", id = "secrets")]
     secret: Vec<String>,
     /// Show the change without making it.
     #[arg(long)]
@@ -58,33 +60,32 @@ pub(crate) struct GrantArgs {
 pub(super) async fn grant(args: GrantArgs) -> Result<(), CliError> {
     let session = args.company.open().await?;
     let path = format!("bindings/{}/grants", escape(&args.key));
-    let before = session.get(&path).await?;
+    let answer = session.get(&path).await?;
+    let before: GrantsView = answer.read()?;
     let Some(wanted) = wanted(&args, &before)? else {
-        session.show(&before, "asked", |before| diff(before, &before["granted"]))?;
-        if let Some(requested) = before.get("requested") {
+        session.show_list(&answer, |before: &GrantsView| diff(before, &before.granted))?;
+        if let Some(requested) = &before.requested {
+            let requested = text(requested);
             session.say(&format!(
                 "\nan import asks for more; accept it with --requested: {requested}"
             ))?;
         }
         return session.say("\ngrant all with --everything, or some with the flags of --help");
     };
-    let wanted = serde_json::to_value(wanted).map_err(CliError::host)?;
     if args.dry_run {
-        return session.show(&wanted, "", |wanted| diff(&before, wanted));
+        return session.tell(&wanted, || diff(&before, &wanted));
     }
-    if args.requested {
-        let limits = json!({ "limits": before["requested"]["limits"] });
-        session
-            .host
-            .patch(&session.path(&format!("bindings/{}", escape(&args.key))), &limits)
-            .await?;
+    if let Some(requested) = before.requested.as_ref().filter(|_| args.requested) {
+        let binding = session.path(&format!("bindings/{}", escape(&args.key)));
+        let limits = json!({ "limits": requested.limits });
+        let _: Answer<BindingView> = session.host.patch(&binding, &limits).await?;
     }
     let answer = session.put(&path, &wanted).await?;
-    session.show(&answer, "asked", |answer| diff(&before, &answer["granted"]))
+    session.show_list(&answer, |answer: &GrantsView| diff(&before, &answer.granted))
 }
 
-/// The grants to set; none where no flag sets any.
-fn wanted(args: &GrantArgs, before: &Value) -> Result<Option<Grants>, CliError> {
+/// The grants to set. `None`: no flag sets any.
+fn wanted(args: &GrantArgs, before: &GrantsView) -> Result<Option<Grants>, CliError> {
     let lists = !args.http.is_empty() || !args.secret.is_empty();
     let numbers = args.storage.is_some() || args.directory.is_some();
     let switches = args.embeddings.is_some() || args.clock.is_some();
@@ -93,19 +94,20 @@ fn wanted(args: &GrantArgs, before: &Value) -> Result<Option<Grants>, CliError> 
     }
     let mut grants = match (args.everything, args.none) {
         _ if args.requested => {
-            let requested = before.get("requested").ok_or_else(|| {
+            let requested = before.requested.as_ref().ok_or_else(|| {
                 CliError::input(
                     "--requested",
                     "an import asked for nothing that waits for a decision",
                 )
             })?;
-            Grants::deserialize(&requested["grants"]).map_err(CliError::host)?
+            requested.grants.clone()
         }
-        (true, _) => Grants::all_of(
-            &Vec::<PermissionRequest>::deserialize(&before["asked"]).map_err(CliError::host)?,
-        ),
+        (true, _) => {
+            let asked: Vec<_> = before.asked.iter().map(|asked| asked.request.clone()).collect();
+            Grants::all_of(&asked)
+        }
         (_, true) => Grants::default(),
-        _ => Grants::deserialize(&before["granted"]).map_err(CliError::host)?,
+        _ => before.granted.clone(),
     };
     grants.storage_bytes = args.storage.unwrap_or(grants.storage_bytes);
     grants.directory_bytes = args.directory.unwrap_or(grants.directory_bytes);
@@ -124,61 +126,62 @@ fn wanted(args: &GrantArgs, before: &Value) -> Result<Option<Grants>, CliError> 
 }
 
 /// The requested permissions, with the old and the new grants.
-fn diff(before: &Value, after: &Value) -> String {
-    let row = |asked: &Value| {
-        let optional = if asked["optional"] == true { "works without" } else { "needs it" };
-        let (was, now) = (granted(&before["granted"], asked), granted(after, asked));
-        let change = if was == now { now } else { format!("{was} → {now}") };
-        vec![text(asked, "/summary"), text(asked, "/reason"), optional.to_owned(), change]
-    };
-    let asked = before["asked"].as_array().cloned().unwrap_or_default();
-    if asked.is_empty() {
+fn diff(before: &GrantsView, after: &Grants) -> String {
+    if before.asked.is_empty() {
         return "the provider requests no permissions".to_owned();
     }
-    let table = table(&["permission", "reason", "", "granted"], asked.iter().map(row).collect());
-    let is_asked = |kind: &str, detail: &Value| {
-        asked
-            .iter()
-            .map(|asked| &asked["permission"])
-            .any(|it| it["kind"] == kind && it["detail"] == *detail)
+    let row = |asked: &AskedView| {
+        let request = &asked.request;
+        let optional = if request.optional { "works without" } else { "needs it" };
+        let (was, now) =
+            (granted(&before.granted, &request.permission), granted(after, &request.permission));
+        let change = if was == now { now } else { format!("{was} → {now}") };
+        vec![asked.summary.clone(), request.reason.clone(), optional.to_owned(), change]
     };
-    let is_asked_origin = |origin: &Value| {
-        let details = asked.iter().map(|asked| &asked["permission"]["detail"]["origin"]);
-        // A wildcard may cover it; only the host can decide that.
-        details.into_iter().any(|asked| {
-            asked == origin || asked.as_str().is_some_and(|asked| asked.contains("*."))
+    let rows = before.asked.iter().map(row).collect();
+    let table = table(&["permission", "reason", "", "granted"], rows);
+    let is_asked = |is_it: &dyn Fn(&Permission) -> bool| {
+        before.asked.iter().any(|asked| is_it(&asked.request.permission))
+    };
+    let is_asked_origin = |origin: &Origin| {
+        is_asked(&|asked| match asked {
+            // A wildcard may cover it; only the host can decide that.
+            Permission::Http(http) => {
+                let asked = http.origin.to_string();
+                asked == origin.to_string() || asked.contains("*.")
+            }
+            _ => false,
         })
     };
-    let list = |name: &str| after[name].as_array().cloned().unwrap_or_default();
-    let origins = list("http")
-        .iter()
-        .map(|grant| grant["origin"].clone())
-        .filter(|origin| !is_asked_origin(origin))
-        .collect();
-    let secrets: Vec<Value> =
-        list("secrets").into_iter().filter(|name| !is_asked("secret", name)).collect();
-    let unasked: Vec<String> =
-        [origins, secrets].concat().iter().map(|value| text(value, "")).collect();
+    let is_asked_secret = |name: &String| {
+        is_asked(&|asked| matches!(asked, Permission::Secret(asked) if asked == name))
+    };
+    let origins = after.http.iter().map(|grant| &grant.origin);
+    let origins = origins.filter(|origin| !is_asked_origin(origin)).map(ToString::to_string);
+    let secrets = after.secrets.iter().filter(|name| !is_asked_secret(name)).cloned();
+    let unasked: Vec<String> = origins.chain(secrets).collect();
     if unasked.is_empty() {
         return table;
     }
     format!("{table}\n\ngranted but not requested, so unused: {}", unasked.join(", "))
 }
 
-fn granted(grants: &Value, asked: &Value) -> String {
-    let detail = &asked["permission"]["detail"];
+fn granted(grants: &Grants, asked: &Permission) -> String {
     let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
-    let bytes = |name: &str| match grants[name].as_u64() {
-        None | Some(0) => "no".to_owned(),
-        Some(bytes) => format!("{bytes} bytes"),
+    let bytes = |bytes: u64| match bytes {
+        0 => "no".to_owned(),
+        bytes => format!("{bytes} bytes"),
     };
-    let list = |name: &str| grants[name].as_array().cloned().unwrap_or_default();
-    match asked["permission"]["kind"].as_str() {
-        Some("storage") => bytes("storageBytes"),
-        Some("directory") => bytes("directoryBytes"),
-        Some(name @ ("embeddings" | "clock")) => yes(grants[name] == true),
-        Some("http") => yes(list("http").iter().any(|grant| grant["origin"] == detail["origin"])),
-        Some("secret") => yes(list("secrets").contains(detail)),
-        _ => String::new(),
+    match asked {
+        Permission::Storage(_) => bytes(grants.storage_bytes),
+        Permission::Directory(_) => bytes(grants.directory_bytes),
+        Permission::Embeddings => yes(grants.embeddings),
+        Permission::Clock => yes(grants.clock),
+        Permission::Http(http) => {
+            let asked = http.origin.to_string();
+            yes(grants.http.iter().any(|grant| grant.origin.to_string() == asked))
+        }
+        Permission::Secret(name) => yes(grants.secrets.contains(name)),
+        Permission::Other(_) => String::new(),
     }
 }

@@ -2,17 +2,28 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::path::PathBuf;
 
-use serde_json::{Value, json};
+use clap::Args;
+use serde_json::json;
 
-use super::ImportArgs;
-use super::events;
 use super::item::item;
-use super::program::Program;
+use super::program::{Line, Program};
 use super::records::{Import, Report};
-use super::row::{Row, Sessions, Table, project_of};
+use super::row::{Row, Sessions, Table, agent_kind, hash, project_of, session_id, text, time};
 use crate::CliError;
-use memhost_types::counted;
+use crate::args::ScopeArgs;
+use crate::session::Session;
+use memhost_http::api::Items;
+use memhost_types::{Event, RecordWrite, counted};
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// The database, opened read-only; with --project all its records go into one project.
+    pub(super) file: PathBuf,
+    #[command(flatten)]
+    pub(super) scope: ScopeArgs,
+}
 
 /// Rows that are written together; the host takes 1,000 records in one request.
 const BATCH: usize = 200;
@@ -24,10 +35,10 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
     let (sessions, mut line) = read_sessions(&mut program)?;
     let mut import = Import::new(&session, &args.scope, "claude-mem", "claudeMem");
     let (project, events) =
-        (args.scope.project.as_deref(), events::send(&session, &args.scope, &sessions).await?);
+        (args.scope.project.as_deref(), send(&session, &args.scope, &sessions).await?);
     let (mut batch, mut rows) = (Vec::new(), 0);
-    while line["end"] != true {
-        let row = row_of(line);
+    while !line.end {
+        let row = Table::named(&line.table).map(|table| (table, line.row));
         rows += usize::from(row.is_some());
         batch.extend(row);
         if batch.len() == BATCH {
@@ -39,7 +50,7 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
     let Report { imported, unchanged } = import.report;
     let answer = json!({"rows": rows, "sessions": sessions.len(), "imported": imported, "unchanged": unchanged,
         "events": events});
-    session.show(&answer, "", |_| {
+    session.tell(&answer, || {
         let (rows, sessions) =
             (counted(rows, "row", "rows"), counted(sessions.len(), "session", "sessions"));
         format!("{rows} of {sessions}: {imported} imported, {unchanged} unchanged")
@@ -47,27 +58,16 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
 }
 
 /// The sessions, which come before all other rows, and the line after them.
-fn read_sessions(program: &mut Program) -> Result<(Sessions, Value), CliError> {
+fn read_sessions(program: &mut Program) -> Result<(Sessions, Line), CliError> {
     let mut sessions = Sessions::new();
     loop {
-        let mut line = program.receive()?;
-        if line["table"] != "sdk_sessions" {
+        let line: Line = program.receive()?;
+        if line.table != "sdk_sessions" {
             return Ok((sessions, line));
         }
-        if let (Some(id), Value::Object(row)) =
-            (line["row"]["memory_session_id"].as_str().map(str::to_owned), line["row"].take())
-        {
-            sessions.insert(id, row);
+        if let Some(id) = line.row.get("memory_session_id").and_then(|id| id.as_str()) {
+            sessions.insert(id.to_owned(), line.row);
         }
-    }
-}
-
-/// The row of a line.
-fn row_of(mut line: Value) -> Option<(Table, Row)> {
-    let table = Table::named(line["table"].as_str()?)?;
-    match line["row"].take() {
-        Value::Object(row) => Some((table, row)),
-        _ => None,
     }
 }
 
@@ -78,7 +78,7 @@ async fn write(
     sessions: &Sessions,
     named: Option<&str>,
 ) -> Result<(), CliError> {
-    let mut by_project: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    let mut by_project: BTreeMap<String, Vec<RecordWrite>> = BTreeMap::new();
     for (table, row) in rows {
         let project = named.map_or_else(|| project_of(&row), str::to_owned);
         by_project
@@ -90,4 +90,45 @@ async fn write(
         import.write(Some(&project), None, records).await?;
     }
     Ok(())
+}
+
+/// Events of one request; the host takes 1,000.
+const EVENTS: usize = 500;
+
+/// Sends the sessions as events, one for the start and, if known, one for the end, and answers how
+/// many. An event has the same id in every import, so the host records it once.
+async fn send(
+    session: &Session,
+    scope: &ScopeArgs,
+    sessions: &Sessions,
+) -> Result<usize, CliError> {
+    let mut events = Vec::new();
+    for (memory_id, row) in sessions {
+        let project = scope.project.clone().unwrap_or_else(|| project_of(row));
+        for (kind, column) in
+            [("session.started", "started_at_epoch"), ("session.stopped", "completed_at_epoch")]
+        {
+            let Some(at) = time(row, column) else { continue };
+            let mut event = json!({
+                "eventId": format!("claude-mem-{kind}-{}", hash(&[memory_id])),
+                "type": kind,
+                "projectId": project,
+                "sessionId": session_id(row),
+                "agentKind": agent_kind(row),
+                "occurredAt": at,
+                "details": {"importedFrom": "claude-mem", "title": text(row, "custom_title")},
+            });
+            for (name, value) in [("agentId", &session.agent), ("runId", &scope.run)] {
+                if let Some(value) = value {
+                    event[name] = value.as_str().into();
+                }
+            }
+            events.push(event);
+        }
+    }
+    for batch in events.chunks(EVENTS) {
+        let body = json!({"events": batch});
+        session.host.post::<Items<Event>>(&session.runtime("events"), &body).await?;
+    }
+    Ok(events.len())
 }

@@ -1,7 +1,9 @@
 //! A row of claude-mem as a record. It has the metadata of Apropos, and the row itself, so that an
 //! export restores it.
 
-use serde_json::{Value, json};
+use memhost_types::{JsonObject, RecordId, RecordWrite, TextId};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::records::imported;
 use super::row::{
@@ -13,7 +15,12 @@ use super::row::{
 const MAX_ROW: usize = 200 << 10;
 
 /// The record of a row; none where the row has no text.
-pub(super) fn item(table: Table, row: &Row, sessions: &Sessions, project: &str) -> Option<Value> {
+pub(super) fn item(
+    table: Table,
+    row: &Row,
+    sessions: &Sessions,
+    project: &str,
+) -> Option<RecordWrite> {
     if let Some(record) = ours(row, project) {
         return Some(record);
     }
@@ -29,44 +36,66 @@ pub(super) fn item(table: Table, row: &Row, sessions: &Sessions, project: &str) 
     // The hash is the same on every machine that claude-mem syncs; the number is not. A summary has
     // its time instead.
     let other = if table == Table::Summaries { "created_at_epoch" } else { "id" };
-    let other = row.get(other).map(Value::to_string).unwrap_or_default();
+    let other = row.get(other).map(ToString::to_string).unwrap_or_default();
     let name = text(row, "content_hash").map_or(other, str::to_owned);
     let created = time(row, "created_at_epoch");
-    let own = json!({
-        "sessionId": session.map(session_id),
-        "agentKind": session.map_or_else(|| "claude".to_owned(), agent_kind),
-        "type": kind,
-        "tags": tags,
-        "externalRef": format!("claude-mem:{}/{memory_session}/{name}", table.name()),
-    });
-    let mut metadata = imported(Some(project), created.as_deref(), own);
+    let agent = session.map_or_else(|| "claude".to_owned(), agent_kind);
     let title = text(row, "title").or_else(|| text(row, "request")).map(str::to_owned);
     let mut kept = json!({"table": table.name(), "session": session, "row": row});
     if kept.to_string().len() > MAX_ROW {
         kept = json!({"table": table.name()});
     }
-    metadata["claudeMem"] = kept;
+    let own = [
+        ("sessionId", json!(session.map(session_id))),
+        ("agentKind", json!(agent)),
+        ("type", json!(kind)),
+        ("tags", json!(tags)),
+        ("externalRef", json!(format!("claude-mem:{}/{memory_session}/{name}", table.name()))),
+        ("claudeMem", kept),
+    ];
     let id = format!("claude-mem-{}", hash(&[project, table.name(), &memory_session, &name]));
-    Some(json!({"id": id, "text": body, "summary": title, "metadata": metadata}))
+    Some(RecordWrite {
+        id: RecordId::parse(&id).ok(),
+        summary: title,
+        metadata: Some(imported(Some(project), created, &own)),
+        ..RecordWrite::new(body)
+    })
 }
 
 /// The original record, if an export of a host made the row.
-fn ours(row: &Row, project: &str) -> Option<Value> {
+fn ours(row: &Row, project: &str) -> Option<RecordWrite> {
     let id = text(row, "content_hash")?.strip_prefix(OURS)?;
-    let kept: Value = serde_json::from_str(text(row, "metadata")?).ok()?;
-    let mut record = kept.get("memhost")?.clone();
-    let before = record.as_object_mut()?.remove("project");
+    let Exported { memhost } = serde_json::from_str(text(row, "metadata")?).ok()?;
     // In another project it is another record, because the original may be there, too.
-    record["id"] = match before.as_ref().and_then(Value::as_str) == Some(project) {
-        true => id.into(),
-        false => format!("claude-mem-{}", hash(&[project, id])).into(),
+    let id = match memhost.project.as_deref() == Some(project) {
+        true => id.to_owned(),
+        false => format!("claude-mem-{}", hash(&[project, id])),
     };
-    if let Some(metadata) = record["metadata"].as_object_mut()
-        && metadata.contains_key("projectId")
-    {
-        metadata.insert("projectId".to_owned(), project.into());
+    let mut metadata = memhost.metadata;
+    if let Some(named) = metadata.as_mut().and_then(|metadata| metadata.get_mut("projectId")) {
+        *named = project.into();
     }
-    Some(record)
+    Some(RecordWrite {
+        id: Some(RecordId::parse(&id).ok()?),
+        summary: memhost.summary,
+        metadata,
+        ..RecordWrite::new(memhost.text)
+    })
+}
+
+/// The metadata of a row that an export of a host made.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Exported {
+    pub(super) memhost: Original,
+}
+
+/// The record of such a row.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Original {
+    pub(super) text: String,
+    pub(super) summary: Option<String>,
+    pub(super) metadata: Option<JsonObject>,
+    pub(super) project: Option<String>,
 }
 
 /// The type of a record, from the type of an observation.
@@ -119,6 +148,7 @@ fn summary(row: &Row) -> String {
 #[cfg(test)]
 mod tests {
     use memhost_types::check_id;
+    use serde_json::Value;
 
     use super::*;
 
@@ -137,8 +167,8 @@ mod tests {
             "narrative": "Because it is a file.", "facts": "[\"WAL\"]", "concepts": "[\"storage\"]",
             "created_at_epoch": 1_767_225_600_123_i64, "odd": 1}));
         let record = item(Table::Observations, &observed, &sessions, "p").unwrap();
-        assert_eq!(record["text"], "SQLite\n\nBecause it is a file.\n\n- WAL");
-        let metadata = &record["metadata"];
+        assert_eq!(record.text, "SQLite\n\nBecause it is a file.\n\n- WAL");
+        let metadata = json!(record.metadata);
         assert_eq!(
             (&metadata["agentKind"], &metadata["type"]),
             (&json!("codex"), &json!("decision"))
@@ -151,10 +181,7 @@ mod tests {
         assert_eq!(metadata["claudeMem"]["row"]["odd"], 1);
         assert!(check_id("id", metadata["sessionId"].as_str().unwrap()).is_ok());
         assert_eq!(item(Table::Observations, &observed, &sessions, "p").unwrap(), record);
-        assert_ne!(
-            item(Table::Observations, &observed, &sessions, "q").unwrap()["id"],
-            record["id"]
-        );
+        assert_ne!(item(Table::Observations, &observed, &sessions, "q").unwrap().id, record.id);
         for preference in [
             json!({"type": "preference"}),
             json!({"type": "discovery", "concepts": "[\"preference\"]"}),
@@ -162,7 +189,7 @@ mod tests {
             let mut told = row(&preference);
             told.insert("title".to_owned(), "Likes tea".into());
             let record = item(Table::Observations, &told, &sessions, "p").unwrap();
-            assert_eq!(record["metadata"]["type"], "preference", "{preference}");
+            assert_eq!(record.metadata.unwrap()["type"], "preference", "{preference}");
         }
         assert!(
             item(Table::Observations, &row(&json!({"id": 1, "title": " "})), &sessions, "p")

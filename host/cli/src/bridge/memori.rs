@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 
 use jiff::Timestamp;
-use memhost_types::counted;
-use serde_json::{Value, json};
+use memhost_types::{RecordId, RecordWrite, TextId, counted};
+use serde_json::json;
 
-use super::ImportArgs;
-use super::program::Program;
+use super::import::ImportArgs;
+use super::program::{Line, Program};
 use super::records::{Import, Report, imported};
 use super::row::{Row, clean, hash, text};
 use crate::CliError;
@@ -21,20 +21,15 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
     let arguments = ["memori".as_ref(), "read".as_ref(), args.file.as_os_str()] as [&OsStr; 3];
     let mut program = Program::start(&arguments)?;
     let mut import = Import::new(&session, &args.scope, "memori", "memori");
-    let (mut rows, mut messages) = (0, 0);
-    let mut waiting: BTreeMap<Option<String>, Vec<Value>> = BTreeMap::new();
+    let (mut rows, mut messages) = (0, 0_u64);
+    let mut waiting: BTreeMap<Option<String>, Vec<RecordWrite>> = BTreeMap::new();
     loop {
-        let mut line = program.receive()?;
-        if line["end"] == true {
+        let Line { table, row, end } = program.receive()?;
+        if end {
             break;
         }
-        let (Some(table), Value::Object(row)) =
-            (line["table"].as_str().map(str::to_owned), line["row"].take())
-        else {
-            continue;
-        };
         rows += 1;
-        messages += row.get("messages").and_then(Value::as_u64).unwrap_or_default();
+        messages += row.get("messages").and_then(|count| count.as_u64()).unwrap_or_default();
         let subject = text(&row, "entity").map(clean);
         let records = waiting.entry(subject.clone()).or_default();
         records.extend(record(&table, &row, args.scope.project.as_deref()));
@@ -49,7 +44,7 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
     let Report { imported, unchanged } = import.report;
     let answer =
         json!({"rows": rows, "imported": imported, "unchanged": unchanged, "messages": messages});
-    session.show(&answer, "", |_| {
+    session.tell(&answer, || {
         let (rows, messages) =
             (counted(rows, "row", "rows"), counted(messages, "message", "messages"));
         format!(
@@ -60,7 +55,7 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
 }
 
 /// The record of a row; none where the row has no text, as a conversation without a summary.
-fn record(table: &str, row: &Row, project: Option<&str>) -> Option<Value> {
+fn record(table: &str, row: &Row, project: Option<&str>) -> Option<RecordWrite> {
     let content = text(row, "content")?;
     let uuid = text(row, "uuid").unwrap_or_default();
     let created = text(row, "date_created").and_then(time);
@@ -70,23 +65,26 @@ fn record(table: &str, row: &Row, project: Option<&str>) -> Option<Value> {
         "memori_process_attribute" => ("fact", "process"),
         _ => ("fact", "entity"),
     };
-    let own = json!({
-        "sessionId": text(row, "session").map(clean),
-        "agentKind": text(row, "process").map(clean),
-        "type": kind,
-        "tags": [tag],
-        "externalRef": format!("memori:{table}/{uuid}"),
-        "memori": row,
-    });
-    let metadata = imported(project, created.as_deref(), own);
+    let own = [
+        ("sessionId", json!(text(row, "session").map(clean))),
+        ("agentKind", json!(text(row, "process").map(clean))),
+        ("type", json!(kind)),
+        ("tags", json!([tag])),
+        ("externalRef", json!(format!("memori:{table}/{uuid}"))),
+        ("memori", json!(row)),
+    ];
     let id = format!("memori-{}", hash(&[project.unwrap_or_default(), table, uuid]));
-    Some(json!({"id": id, "text": content, "metadata": metadata, "createdAt": created}))
+    Some(RecordWrite {
+        id: RecordId::parse(&id).ok(),
+        metadata: Some(imported(project, created, &own)),
+        created_at: created,
+        ..RecordWrite::new(content)
+    })
 }
 
 /// A time as SQLite writes it, in UTC.
-fn time(text: &str) -> Option<String> {
-    let at: Timestamp = format!("{}Z", text.replacen(' ', "T", 1)).parse().ok()?;
-    Some(at.to_string())
+fn time(text: &str) -> Option<Timestamp> {
+    format!("{}Z", text.replacen(' ', "T", 1)).parse().ok()
 }
 
 #[cfg(test)]
@@ -101,16 +99,16 @@ mod tests {
         let row = row.as_object().unwrap();
         let made = record("memori_entity_fact", row, Some("p")).unwrap();
         assert_eq!(
-            (&made["text"], &made["createdAt"]),
-            (&json!("Ada drinks tea"), &json!("2026-11-23T21:37:39Z"))
+            (made.text.as_str(), made.created_at),
+            ("Ada drinks tea", "2026-11-23T21:37:39Z".parse().ok())
         );
-        let metadata = &made["metadata"];
+        let metadata = json!(made.metadata);
         assert_eq!((&metadata["type"], &metadata["projectId"]), (&json!("fact"), &json!("p")));
         assert_eq!(
             (&metadata["memori"]["num_times"], metadata.get("sessionId")),
             (&json!(2), None)
         );
-        assert_ne!(record("memori_entity_fact", row, None).unwrap()["id"], made["id"]);
+        assert_ne!(record("memori_entity_fact", row, None).unwrap().id, made.id);
         let empty = json!({"uuid": "u-2", "session": "s"});
         assert!(record("memori_conversation", empty.as_object().unwrap(), None).is_none());
         assert_eq!(time("yesterday"), None);

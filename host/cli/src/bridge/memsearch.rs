@@ -3,16 +3,36 @@
 mod files;
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 
+use clap::Args;
 use jiff::Timestamp;
 use memhost_journal::{Entry, Journal, New, anchor, entries};
-use memhost_types::counted;
-use serde_json::{Map, Value, json};
+use memhost_types::{JsonObject, RecordId, RecordWrite, Snippet, TextId, counted};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use super::records::{Import, Report, all, imported, is_of};
+use super::records::{Content, Import, Report, all, imported, is_of, word};
 use super::row::{clean, hash};
-use super::{JournalsArgs, JournalsImportArgs};
 use crate::CliError;
+use crate::args::ScopeArgs;
+
+#[derive(Debug, Args)]
+pub(crate) struct JournalsArgs {
+    /// The directory of journals; an export creates it.
+    directory: PathBuf,
+    #[command(flatten)]
+    scope: ScopeArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct JournalsImportArgs {
+    #[command(flatten)]
+    journals: JournalsArgs,
+    /// Replace records that entries name by their ids and that say something else.
+    #[arg(long)]
+    replace: bool,
+}
 
 /// Entries that are written together.
 const BATCH: usize = 200;
@@ -58,7 +78,7 @@ pub(super) async fn import(args: JournalsImportArgs) -> Result<(), CliError> {
     let (unchanged, apart) = (unchanged + named.unchanged, named.apart);
     let answer = json!({"files": files.len(), "entries": count, "imported": imported, "unchanged": unchanged,
         "private": private, "apart": apart});
-    session.show(&answer, "", |_| {
+    session.tell(&answer, || {
         let left_out = match private {
             0 => String::new(),
             _ => format!(
@@ -92,7 +112,7 @@ pub(super) async fn export(args: JournalsArgs) -> Result<(), CliError> {
     if let Some(project) = &args.scope.project {
         records.retain(|record| is_of(record, project));
     }
-    let mut by_time: Vec<(Timestamp, &Value)> =
+    let mut by_time: Vec<(Timestamp, &Snippet)> =
         records.iter().map(|record| (time_of(record), record)).collect();
     by_time.sort_by_key(|(at, _)| *at);
     let mut journals: BTreeMap<String, Journal> = BTreeMap::new();
@@ -100,14 +120,13 @@ pub(super) async fn export(args: JournalsArgs) -> Result<(), CliError> {
         let day = at.strftime("%Y-%m-%d").to_string();
         let (time, anchor, note) =
             (at.strftime("%H:%M").to_string(), anchor_of(record), note_of(record));
-        let text = record["text"].as_str().unwrap_or_default();
-        let entry = New { time: &time, anchor: &anchor, note: &note, text };
+        let entry = New { time: &time, anchor: &anchor, note: &note, text: &record.text };
         journals.entry(day.clone()).or_default().add(&entry, &day);
     }
     let journals = journals.into_iter().map(|(day, journal)| (day, journal.into_text())).collect();
     let files = new.write(&journals)?;
     let answer = json!({"records": records.len(), "files": files});
-    session.show(&answer, "", |_| {
+    session.tell(&answer, || {
         let (records, files) =
             (counted(records.len(), "record", "records"), counted(files, "file", "files"));
         format!(
@@ -132,11 +151,11 @@ impl Named {
     /// else, the entry becomes a record of its own, and the same one whenever it is imported again.
     fn is_there(
         &mut self,
-        record: &mut Value,
-        content: Value,
-        taken: &mut HashMap<String, Value>,
+        record: &mut RecordWrite,
+        content: Content,
+        taken: &mut HashMap<String, Content>,
     ) -> bool {
-        let id = record["id"].as_str().unwrap_or_default().to_owned();
+        let id = record.id.as_ref().map(ToString::to_string).unwrap_or_default();
         let id = match taken.get(&id) {
             Some(present) if *present == content => {
                 self.unchanged += 1;
@@ -144,11 +163,11 @@ impl Named {
             }
             Some(_) => {
                 self.apart += 1;
-                format!("memsearch-{}", hash(&["apart", &id, &content.to_string()]))
+                format!("memsearch-{}", hash(&["apart", &id, &content.joined()]))
             }
             None => id,
         };
-        record["id"] = id.as_str().into();
+        record.id = RecordId::parse(&id).ok();
         // The next entry of the same id in these files does not replace this one either.
         taken.insert(id, content);
         false
@@ -161,15 +180,14 @@ fn names_id(entry: &Entry<'_>) -> bool {
 }
 
 /// The record of an entry.
-fn record(name: &str, entry: &Entry<'_>, project: Option<&str>) -> Value {
+fn record(name: &str, entry: &Entry<'_>, project: Option<&str>) -> RecordWrite {
     if let Some(record) = entry.note.and_then(|note| ours(note, &entry.text, project)) {
         return record;
     }
     let day = name.rsplit('/').next().and_then(|name| name.strip_suffix(".md")).unwrap_or_default();
     let at: Option<Timestamp> =
         entry.time.and_then(|time| format!("{day}T{time}:00Z").parse().ok());
-    let at = at.map(|at| at.to_string());
-    let kept: Map<_, _> = ANCHOR
+    let kept: JsonObject = ANCHOR
         .iter()
         .filter_map(|word| Some(((*word).to_owned(), entry.named(word)?.into())))
         .collect();
@@ -180,14 +198,60 @@ fn record(name: &str, entry: &Entry<'_>, project: Option<&str>) -> Value {
         entry.anchor.unwrap_or_default(),
         &entry.text,
     ]);
-    let own = json!({
-        "sessionId": entry.named("session").map(clean),
-        "type": "task_context",
-        "externalRef": format!("memsearch:{name}"),
-        "memsearch": kept,
-    });
-    let metadata = imported(project, at.as_deref(), own);
-    json!({"id": format!("memsearch-{id}"), "text": entry.text, "metadata": metadata, "createdAt": at})
+    let own = [
+        ("sessionId", json!(entry.named("session").map(clean))),
+        ("type", json!("task_context")),
+        ("externalRef", json!(format!("memsearch:{name}"))),
+        ("memsearch", json!(kept)),
+    ];
+    RecordWrite {
+        id: RecordId::parse(&format!("memsearch-{id}")).ok(),
+        metadata: Some(imported(project, at, &own)),
+        created_at: at,
+        ..RecordWrite::new(entry.text.to_string())
+    }
+}
+
+/// What an entry has beside a text, in the form of the provider `memsearch`.
+#[derive(Debug, Serialize, Deserialize)]
+struct Note {
+    id: RecordId,
+    tag: Tag,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Tag {
+    scope: NoteScope,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    created_at: Option<Timestamp>,
+    /// JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<Timestamp>,
+}
+
+/// A scope without its company.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct NoteScope {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    project_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    issue_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subject_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<String>,
 }
 
 /// Whether an entry is of one agent or subject: an import has the scope of its arguments, which
@@ -200,63 +264,72 @@ fn is_private(note: &str) -> bool {
 }
 
 /// The record that memhost wrote as an entry: an export of a host, or the provider `memsearch`.
-fn ours(note: &str, text: &str, project: Option<&str>) -> Option<Value> {
-    let note: Value = serde_json::from_str(note).ok()?;
-    let (id, tag) = (note["id"].as_str()?, &note["tag"]);
-    let mut metadata: Option<Map<String, Value>> =
-        tag["metadata"].as_str().and_then(|metadata| serde_json::from_str(metadata).ok());
-    let before = metadata
-        .as_ref()
-        .and_then(|metadata| metadata.get("projectId"))
-        .or_else(|| tag["scope"].get("project_id"));
+fn ours(note: &str, text: &str, project: Option<&str>) -> Option<RecordWrite> {
+    let Note { id, tag } = serde_json::from_str(note).ok()?;
+    let mut metadata: Option<JsonObject> =
+        tag.metadata.and_then(|metadata| serde_json::from_str(&metadata).ok());
+    let named = metadata.as_ref().and_then(|metadata| metadata.get("projectId"));
+    let before = match named {
+        Some(named) => named.as_str(),
+        None => tag.scope.project_id.as_deref(),
+    };
     // In another project it is another record, because the original may be there, too.
-    let id = match before.and_then(Value::as_str) == project {
-        true => id.to_owned(),
-        false => format!("memsearch-{}", hash(&[project.unwrap_or_default(), id])),
+    let id = match before == project {
+        true => id,
+        false => {
+            let hash = hash(&[project.unwrap_or_default(), id.as_str()]);
+            RecordId::parse(&format!("memsearch-{hash}")).ok()?
+        }
     };
     if let Some(named) = metadata.as_mut().and_then(|metadata| metadata.get_mut("projectId")) {
         *named = project.into();
     }
-    Some(
-        json!({"id": id, "text": text, "summary": tag["summary"], "metadata": metadata, "createdAt": tag["createdAt"],
-        "expiresAt": tag["expiresAt"]}),
-    )
+    Some(RecordWrite {
+        id: Some(id),
+        summary: tag.summary,
+        metadata,
+        created_at: tag.created_at,
+        expires_at: tag.expires_at,
+        ..RecordWrite::new(text)
+    })
 }
 
 /// What an entry has beside a text, in the form of the provider `memsearch`.
-fn note_of(record: &Value) -> String {
-    let snake = |name: &str| -> String {
-        name.chars()
-            .flat_map(|c| c.is_uppercase().then_some('_').into_iter().chain(c.to_lowercase()))
-            .collect()
+fn note_of(record: &Snippet) -> String {
+    let scope = record.scope.clone().map(|scope| NoteScope {
+        agent_id: scope.agent_id.map(String::from),
+        project_id: scope.project_id,
+        issue_id: scope.issue_id,
+        run_id: scope.run_id,
+        subject_id: scope.subject_id,
+        session_key: scope.session_key,
+        namespace: scope.namespace,
+    });
+    let tag = Tag {
+        scope: scope.unwrap_or_default(),
+        summary: record.summary.clone(),
+        created_at: Some(time_of(record)),
+        metadata: record.metadata.as_ref().map(|metadata| json!(metadata).to_string()),
+        expires_at: record.expires_at,
     };
-    let scope =
-        record["scope"].as_object().into_iter().flatten().filter(|(name, _)| *name != "companyId");
-    let scope: Map<String, Value> =
-        scope.map(|(name, value)| (snake(name), value.clone())).collect();
-    let mut tag = json!({"scope": scope, "summary": record["summary"], "createdAt": time_of(record).to_string(),
-        "metadata": record["metadata"].as_object().map(|metadata| json!(metadata).to_string()),
-        "expiresAt": record["expiresAt"]});
-    if let Some(tag) = tag.as_object_mut() {
-        tag.retain(|_, value| !value.is_null());
-    }
-    json!({"id": record["handle"]["providerRecordId"], "tag": tag}).to_string()
+    json!(Note { id: record.handle.provider_record_id.clone(), tag }).to_string()
 }
 
 /// The anchor of a record: the one that it was imported with, or its session.
-fn anchor_of(record: &Value) -> String {
-    let kept = &record["metadata"]["memsearch"];
-    let session =
-        record["metadata"]["sessionId"].as_str().or_else(|| record["scope"]["sessionKey"].as_str());
-    anchor(
-        &ANCHOR.map(|word| (word, kept[word].as_str().or(session.filter(|_| word == "session")))),
-    )
+fn anchor_of(record: &Snippet) -> String {
+    let kept = record.metadata.as_ref().and_then(|metadata| metadata.get("memsearch"));
+    let scope = record.scope.as_ref();
+    let session = word(record, "sessionId").or_else(|| scope?.session_key.as_deref());
+    anchor(&ANCHOR.map(|part| {
+        let kept = kept.and_then(|kept| kept.get(part)?.as_str());
+        (part, kept.or(session.filter(|_| part == "session")))
+    }))
 }
 
 /// When a record was made.
-fn time_of(record: &Value) -> Timestamp {
-    let times = [&record["metadata"]["createdAt"], &record["createdAt"]];
-    times.into_iter().find_map(|at| at.as_str()?.parse().ok()).unwrap_or_else(Timestamp::now)
+fn time_of(record: &Snippet) -> Timestamp {
+    let named = word(record, "createdAt").and_then(|at| at.parse().ok());
+    named.or(record.created_at).unwrap_or_else(Timestamp::now)
 }
 
 #[cfg(test)]
@@ -265,28 +338,28 @@ mod tests {
 
     #[test]
     fn a_record_is_an_entry_and_a_record_again() {
-        let stored = json!({"handle": {"providerRecordId": "gate"}, "text": "### \
-            10:00\nred", "summary": "a --> b",
+        let stored: Snippet = serde_json::from_value(json!({
+            "handle": {"providerKey": "p", "providerRecordId": "gate"}, "text": "### 10:00\nred",
+            "summary": "a --> b",
             "scope": {"companyId": "acme", "agentId": "ada", "sessionKey": "s1"},
-            "metadata": {"projectId": "p", "n": 1.5}, "createdAt": "2026-03-01T12:00:00Z"});
+            "metadata": {"projectId": "p", "n": 1.5}, "createdAt": "2026-03-01T12:00:00Z",
+        }))
+        .unwrap();
         let note = note_of(&stored);
         assert!(!note.contains("acme") && note.contains(r#""agent_id":"ada""#), "{note}");
         assert_eq!(anchor_of(&stored), "session:s1");
-        let text = stored["text"].as_str().unwrap();
-        let journal = New { time: "12:00", anchor: "", note: &note, text }.encode();
+        let journal = New { time: "12:00", anchor: "", note: &note, text: &stored.text }.encode();
         let entry = &entries(&journal)[0];
         let back = record("2026-03-01.md", entry, Some("p"));
+        let id = |record: &RecordWrite| record.id.as_ref().unwrap().to_string();
         assert_eq!(
-            (&back["id"], &back["text"], &back["summary"]),
-            (&json!("gate"), &stored["text"], &stored["summary"])
+            (id(&back).as_str(), &back.text, &back.summary),
+            ("gate", &stored.text, &stored.summary)
         );
-        assert_eq!(
-            (&back["metadata"], &back["createdAt"]),
-            (&stored["metadata"], &stored["createdAt"])
-        );
+        assert_eq!((&back.metadata, &back.created_at), (&stored.metadata, &stored.created_at));
         let elsewhere = record("2026-03-01.md", entry, Some("q"));
-        assert_eq!(elsewhere["metadata"]["projectId"], "q");
-        assert_ne!(elsewhere["id"], "gate");
+        assert_ne!(id(&elsewhere), "gate");
+        assert_eq!(elsewhere.metadata.unwrap()["projectId"], "q");
     }
 
     #[test]
@@ -296,10 +369,10 @@ mod tests {
         let found = entries(journal);
         let moved = record("a/2026-03-01.md", &found[0], None);
         assert_eq!(
-            (&moved["text"], &moved["createdAt"]),
-            (&json!("- Moved"), &json!("2026-03-01T12:00:00Z"))
+            (moved.text.as_str(), moved.created_at),
+            ("- Moved", "2026-03-01T12:00:00Z".parse().ok())
         );
-        let metadata = &moved["metadata"];
+        let metadata = json!(moved.metadata);
         assert_eq!(metadata["externalRef"], "memsearch:a/2026-03-01.md");
         assert_eq!(
             metadata["memsearch"],
@@ -309,12 +382,14 @@ mod tests {
             metadata["sessionId"].as_str().unwrap().starts_with("s-1-")
                 && metadata.get("projectId").is_none()
         );
-        assert_eq!(anchor_of(&moved), "session:s/1 turn:t transcript:/t");
+        let stored = json!({
+            "handle": {"providerKey": "p", "providerRecordId": "moved"}, "text": moved.text,
+            "metadata": metadata,
+        });
+        let stored: Snippet = serde_json::from_value(stored).unwrap();
+        assert_eq!(anchor_of(&stored), "session:s/1 turn:t transcript:/t");
         let notes = record("notes.md", &found[1], None);
-        assert_eq!(
-            (&notes["text"], &notes["createdAt"]),
-            (&json!("## Other\nnotes"), &Value::Null)
-        );
-        assert_ne!(record("2026-03-02.md", &found[0], None)["id"], moved["id"]);
+        assert_eq!((notes.text.as_str(), notes.created_at), ("## Other\nnotes", None));
+        assert_ne!(record("2026-03-02.md", &found[0], None).id, moved.id);
     }
 }

@@ -6,9 +6,12 @@ use std::io::{BufRead, BufReader, BufWriter, Lines, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use serde_json::{Value, json};
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::CliError;
+use memhost_types::JsonObject;
 
 /// The program's file name.
 const NAME: &str = "memhost-bridge";
@@ -59,8 +62,8 @@ impl Program {
         };
         let (input, output) = (BufWriter::new(input), BufReader::new(output).lines());
         let mut started = Self { child, input: Some(input), output: Some(output) };
-        let greeting = started.receive()?;
-        if greeting["protocol"] != PROTOCOL {
+        let greeting: Greeting = started.receive()?;
+        if greeting.protocol != PROTOCOL {
             let message =
                 "is of another version than memhost; install both from the same source tree";
             return Err(CliError::input(program.display().to_string(), message));
@@ -72,27 +75,25 @@ impl Program {
     ///
     /// # Errors
     /// The program's own error, named by its file, or that it ended.
-    pub(super) fn receive(&mut self) -> Result<Value, CliError> {
+    pub(super) fn receive<T: DeserializeOwned>(&mut self) -> Result<T, CliError> {
         let line = self
             .output
             .as_mut()
             .and_then(Iterator::next)
             .ok_or_else(ended)?
             .map_err(|_| ended())?;
-        let line: Value = serde_json::from_str(&line).map_err(|_| ended())?;
-        match line["error"]["message"].as_str() {
-            Some(message) => {
-                Err(CliError::input(line["error"]["file"].as_str().unwrap_or(NAME), message))
-            }
-            None => Ok(line),
+        if let Ok(Failed { error }) = serde_json::from_str(&line) {
+            return Err(CliError::input(error.file.as_deref().unwrap_or(NAME), error.message));
         }
+        serde_json::from_str(&line).map_err(|_| ended())
     }
 
     /// Sends a line.
     ///
     /// # Errors
     /// Why the program does not read any more.
-    pub(super) fn send(&mut self, line: &Value) -> Result<(), CliError> {
+    pub(super) fn send(&mut self, line: &impl Serialize) -> Result<(), CliError> {
+        let line = serde_json::to_string(line).map_err(CliError::host)?;
         let sent = self.input.as_mut().map(|input| writeln!(input, "{line}"));
         if sent.is_some_and(|sent| sent.is_ok()) { Ok(()) } else { Err(self.reason()) }
     }
@@ -101,7 +102,7 @@ impl Program {
     ///
     /// # Errors
     /// Why the program did not commit.
-    pub(super) fn finish(&mut self) -> Result<Value, CliError> {
+    pub(super) fn finish<T: DeserializeOwned>(&mut self) -> Result<T, CliError> {
         self.send(&json!({"end": true}))?;
         if let Some(mut input) = self.input.take()
             && input.flush().is_err()
@@ -113,8 +114,35 @@ impl Program {
 
     /// Why the program stopped reading: its error, if it wrote one.
     fn reason(&mut self) -> CliError {
-        self.receive().err().unwrap_or_else(ended)
+        self.receive::<IgnoredAny>().err().unwrap_or_else(ended)
     }
+}
+
+/// The first line.
+#[derive(Deserialize)]
+struct Greeting {
+    protocol: u64,
+}
+
+/// A row of the database that is read, or the end.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Line {
+    pub(super) table: String,
+    pub(super) row: JsonObject,
+    pub(super) end: bool,
+}
+
+/// Why the program cannot go on.
+#[derive(Deserialize)]
+struct Failed {
+    error: Problem,
+}
+
+#[derive(Deserialize)]
+struct Problem {
+    message: String,
+    file: Option<String>,
 }
 
 impl Drop for Program {

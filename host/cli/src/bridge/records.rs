@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::CliError;
+use crate::answer::Answer;
 use crate::args::ScopeArgs;
-use crate::page::{items, next_cursor};
 use crate::session::Session;
-use memhost_types::Pages;
+use memhost_types::{JsonObject, ListPage, Pages, RecordId, RecordWrite, Snippet, UpsertResponse};
 
 /// Records of a page.
 const PAGE: usize = 1_000;
@@ -16,34 +17,63 @@ const PAGE: usize = 1_000;
 const BATCH_BYTES: usize = 4 << 20;
 
 /// All records of a scope.
-pub(super) async fn all(session: &Session, scope: &ScopeArgs) -> Result<Vec<Value>, CliError> {
+pub(super) async fn all(session: &Session, scope: &ScopeArgs) -> Result<Vec<Snippet>, CliError> {
     let (mut records, mut pages) = (Vec::new(), Pages::default());
     while let Some(cursor) = pages.next() {
-        let page = session.send(scope, "list", json!({"limit": PAGE, "cursor": cursor})).await?;
-        records.extend_from_slice(items(&page, "items"));
-        pages.go_on(next_cursor(&page));
+        let body = json!({"limit": PAGE, "cursor": cursor});
+        let page: Answer<ListPage> = session.send(scope, "list", body).await?;
+        let page = page.read()?;
+        records.extend(page.items);
+        pages.go_on(page.next_cursor);
     }
     Ok(records)
 }
 
 /// Whether a record is of a project: by its metadata, else by the scope that it was written in. A
 /// list in a project also has what every project sees, and of some providers what others wrote.
-pub(super) fn is_of(record: &Value, project: &str) -> bool {
+pub(super) fn is_of(record: &Snippet, project: &str) -> bool {
+    let scope = record.scope.as_ref();
     let named =
-        record["metadata"]["projectId"].as_str().or_else(|| record["scope"]["projectId"].as_str());
+        word(record, "projectId").or_else(|| scope.and_then(|scope| scope.project_id.as_deref()));
     named == Some(project)
+}
+
+/// A text of a record's metadata.
+pub(super) fn word<'a>(record: &'a Snippet, name: &str) -> Option<&'a str> {
+    record.metadata.as_ref()?.get(name)?.as_str()
 }
 
 /// The metadata of a record that is imported into a project: what every import says, and what the
 /// system says.
-pub(super) fn imported(project: Option<&str>, created: Option<&str>, own: Value) -> Value {
-    let mut all = json!({"projectId": project, "visibility": project.map(|_| "project"), "source": "imported",
-        "createdAt": created, "updatedAt": created});
-    if let (Some(all), Value::Object(own)) = (all.as_object_mut(), own) {
-        all.extend(own);
-        all.retain(|_, value| !value.is_null());
+pub(super) fn imported(
+    project: Option<&str>,
+    created: Option<Timestamp>,
+    own: &[(&str, Value)],
+) -> JsonObject {
+    let all = [
+        ("projectId", json!(project)),
+        ("visibility", json!(project.map(|_| "project"))),
+        ("source", json!("imported")),
+        ("createdAt", json!(created)),
+        ("updatedAt", json!(created)),
+    ];
+    let all = all.iter().chain(own).filter(|(_, value)| !value.is_null());
+    all.map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+}
+
+/// What an import compares of a record: its text, its summary and its metadata.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Content {
+    text: String,
+    summary: Option<String>,
+    metadata: Option<JsonObject>,
+}
+
+impl Content {
+    /// One text of all of it.
+    pub(super) fn joined(&self) -> String {
+        json!([self.text, self.summary, self.metadata]).to_string()
     }
-    all
 }
 
 /// What an import brought.
@@ -62,7 +92,7 @@ pub(super) struct Import<'a> {
     /// A member of the metadata that is not compared, because the system changes counters in it.
     kept: &'a str,
     /// The content of the records that each scope has already, by id.
-    known: HashMap<String, HashMap<String, Value>>,
+    known: HashMap<String, HashMap<String, Content>>,
     pub(super) report: Report,
 }
 
@@ -82,7 +112,7 @@ impl<'a> Import<'a> {
         &mut self,
         project: Option<&str>,
         subject: Option<&str>,
-        records: Vec<Value>,
+        records: Vec<RecordWrite>,
     ) -> Result<(), CliError> {
         let either = |own: &Option<String>, given: Option<&str>| {
             own.clone().or_else(|| given.map(str::to_owned))
@@ -95,29 +125,27 @@ impl<'a> Import<'a> {
             self.known.insert(place.clone(), self.present(&scope).await?);
         }
         let known = self.known.get(&place);
-        let is_new = |record: &Value| {
-            let id = record["id"].as_str().unwrap_or_default();
+        let is_new = |record: &RecordWrite| {
+            let id = record.id.as_ref().map(RecordId::as_str).unwrap_or_default();
             known.and_then(|known| known.get(id)) != Some(&self.content(record))
         };
-        let (new, same): (Vec<Value>, Vec<Value>) = records.into_iter().partition(is_new);
+        let (new, same): (Vec<_>, Vec<_>) = records.into_iter().partition(is_new);
         self.report.unchanged += same.len();
         self.report.imported += write(self.session, &scope, self.system, new).await?;
         Ok(())
     }
 
     /// The content of a scope's records, by id.
-    async fn present(&self, scope: &ScopeArgs) -> Result<HashMap<String, Value>, CliError> {
-        let mut found = HashMap::new();
-        for record in all(self.session, scope).await? {
-            let id = record["handle"]["providerRecordId"].as_str().unwrap_or_default().to_owned();
-            found.insert(id, self.content(&record));
-        }
-        Ok(found)
+    async fn present(&self, scope: &ScopeArgs) -> Result<HashMap<String, Content>, CliError> {
+        let of = |Snippet { handle, text, summary, metadata, .. }| {
+            (handle.provider_record_id.to_string(), self.content_of(text, summary, metadata))
+        };
+        Ok(all(self.session, scope).await?.into_iter().map(of).collect())
     }
 
     /// The content of the records that are there, by id: in the scope of the arguments, and in that
     /// of the whole company, where an id that a file names may be another record's.
-    pub(super) async fn taken(&self) -> Result<HashMap<String, Value>, CliError> {
+    pub(super) async fn taken(&self) -> Result<HashMap<String, Content>, CliError> {
         let ScopeArgs { company, agent, binding, .. } = self.scope.clone();
         let (project, issue, run, subject, session, namespace) =
             (None, None, None, None, None, None);
@@ -129,12 +157,21 @@ impl<'a> Import<'a> {
     }
 
     /// The content of a record that an import compares.
-    pub(super) fn content(&self, record: &Value) -> Value {
-        let mut metadata = record["metadata"].clone();
-        if let Some(metadata) = metadata.as_object_mut() {
+    pub(super) fn content(&self, record: &RecordWrite) -> Content {
+        let RecordWrite { text, summary, metadata, .. } = record.clone();
+        self.content_of(text, summary, metadata)
+    }
+
+    fn content_of(
+        &self,
+        text: String,
+        summary: Option<String>,
+        mut metadata: Option<JsonObject>,
+    ) -> Content {
+        if let Some(metadata) = &mut metadata {
             metadata.remove(self.kept);
         }
-        json!([record["text"], record["summary"], metadata])
+        Content { text, summary, metadata }
     }
 }
 
@@ -143,20 +180,21 @@ async fn write(
     session: &Session,
     scope: &ScopeArgs,
     system: &str,
-    records: Vec<Value>,
+    records: Vec<RecordWrite>,
 ) -> Result<usize, CliError> {
+    let size = |record: &RecordWrite| serde_json::to_vec(record).map_or(0, |json| json.len());
     let (mut batch, mut bytes, mut written) = (Vec::new(), 0, 0);
     let mut records = records.into_iter().peekable();
     while let Some(record) = records.next() {
-        bytes += record.to_string().len();
+        bytes += size(&record);
         batch.push(record);
-        let is_full =
-            records.peek().is_none_or(|next| bytes + next.to_string().len() > BATCH_BYTES);
+        let is_full = records.peek().is_none_or(|next| bytes + size(next) > BATCH_BYTES);
         if is_full {
             let source = json!({"kind": "external_document", "companyId": session.company, "externalRef": system});
             let sent = std::mem::take(&mut batch);
             written += sent.len();
-            session.send(scope, "records", json!({"source": source, "records": sent})).await?;
+            let body = json!({"source": source, "records": sent});
+            session.send::<UpsertResponse>(scope, "records", body).await?;
             bytes = 0;
         }
     }

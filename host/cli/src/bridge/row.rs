@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use memhost_types::check_id;
-use serde_json::{Map, Value};
+use memhost_types::{JsonObject, check_id};
 
 /// A row by its columns.
-pub(super) type Row = Map<String, Value>;
+pub(super) type Row = JsonObject;
 /// The rows of sessions, by `memory_session_id`.
 pub(super) type Sessions = HashMap<String, Row>;
 
@@ -46,9 +45,8 @@ pub(super) fn text<'a>(row: &'a Row, column: &str) -> Option<&'a str> {
 }
 
 /// A column of milliseconds since 1970, as a time.
-pub(super) fn time(row: &Row, column: &str) -> Option<String> {
-    let at = row.get(column)?.as_i64()?;
-    Timestamp::from_millisecond(at).ok().map(|at| at.to_string())
+pub(super) fn time(row: &Row, column: &str) -> Option<Timestamp> {
+    Timestamp::from_millisecond(row.get(column)?.as_i64()?).ok()
 }
 
 /// The session's id in its tool.

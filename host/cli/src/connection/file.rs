@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use serde::Deserialize;
 use toml_edit::{DocumentMut, Item, Table, value};
 
-use crate::{CliError, directories, toml_file};
+use crate::{CliError, user_files};
 use memhost_types::nearest;
 
 /// The variable that names another contexts file.
@@ -41,7 +41,7 @@ pub(crate) struct Context {
 
 /// The path of the file.
 pub(crate) fn path() -> Option<PathBuf> {
-    directories::given(VARIABLE).or_else(|| Some(directories::config()?.join("config.toml")))
+    user_files::given(VARIABLE).or_else(|| Some(user_files::config_dir()?.join("config.toml")))
 }
 
 impl File {
@@ -56,8 +56,8 @@ impl File {
     /// Reads a file; empty where there is none.
     pub(crate) fn at(path: &Path) -> Result<Self, CliError> {
         let wrong = |message: String| CliError::input(path.display().to_string(), message);
-        let text = toml_file::read(path)?;
-        let mut file: Self = toml_file::parse(&text).map_err(wrong)?;
+        let text = user_files::read(path)?;
+        let mut file: Self = user_files::parse(&text).map_err(wrong)?;
         file.path = path.to_owned();
         if file.contexts.values().any(|context| context.token.is_some()) {
             let mode =

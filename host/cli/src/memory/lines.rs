@@ -8,12 +8,12 @@ use clap::Args;
 use serde_json::json;
 
 use crate::CliError;
+use crate::answer::Answer;
 use crate::args::ScopeArgs;
 use crate::argument::new_file;
-use crate::page::next_cursor;
 use crate::session::Session;
 use memhost_types::limits::MAX_TRANSFER_BYTES;
-use memhost_types::{Pages, counted};
+use memhost_types::{ExportPage, ImportResponse, Pages, counted};
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
@@ -61,11 +61,12 @@ async fn write_to(
 ) -> Result<usize, CliError> {
     let (mut pages, mut count) = (Pages::default(), 0);
     while let Some(cursor) = pages.next() {
-        let part = session.send(scope, "export", json!({ "cursor": cursor })).await?;
-        let lines = part["lines"].as_str().unwrap_or_default();
-        out.write_all(lines.as_bytes())?;
-        count += lines.lines().count();
-        pages.go_on(next_cursor(&part));
+        let part: Answer<ExportPage> =
+            session.send(scope, "export", json!({ "cursor": cursor })).await?;
+        let part = part.read()?;
+        out.write_all(part.lines.as_bytes())?;
+        count += part.lines.lines().count();
+        pages.go_on(part.next_cursor);
     }
     out.flush()?;
     Ok(count)
@@ -73,25 +74,26 @@ async fn write_to(
 
 pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
     let session = args.scope.open().await?;
-    let (mut taken, mut known, mut from) = (0, 0, 1);
+    let (mut taken, mut known, mut from) = (0_u64, 0_u64, 1);
     let mut lines = open(&args.file)?;
     loop {
         let (part, count) = next_part(&mut *lines, &args.file)?;
         if count == 0 {
             break;
         }
-        let answer = session
+        let answer: Answer<ImportResponse> = session
             .send(&args.scope, "import", json!({ "lines": part }))
             .await
             .inspect_err(|error| {
                 eprintln!("{}", stopped(from, count, error.exit_code() == 5));
             })?;
-        taken += answer["imported"].as_u64().unwrap_or_default();
-        known += answer["unchanged"].as_u64().unwrap_or_default();
+        let answer = answer.read()?;
+        taken += u64::from(answer.imported);
+        known += u64::from(answer.unchanged);
         from += count;
     }
     let summary = json!({ "imported": taken, "unchanged": known });
-    session.show(&summary, "", |_| {
+    session.tell(&summary, || {
         format!("imported {}; {known} unchanged", counted(taken, "record", "records"))
     })
 }

@@ -1,36 +1,36 @@
 //! Records and the results of operations, for people.
 
-use serde_json::Value;
+use crate::page::{Columns, rows};
+use crate::texts::{clip, moment, printable, provenance, text};
+use memhost_types::{
+    CaptureResponse, ContextBundle, CorrectResponse, ExtractionJob, ForgetOutcome, ForgetResponse,
+    ForgottenAt, ForgottenScope, GetResponse, InReview, ListPage, RecordHandle, Snippet,
+    UpsertResponse, counted,
+};
 
-use crate::output::{clip, moment, printable, provenance, table, text};
-use crate::page::items;
-use memhost_types::counted;
+const HITS: &Columns<Snippet> = &[
+    ("score", |hit| hit.score.map(|score| format!("{score:.2}")).unwrap_or_default()),
+    ("text", |hit| clip(&hit.text, 80)),
+    ("source", |hit| provenance(hit.source.as_ref())),
+    ("id", |hit| id(&hit.handle)),
+];
 
 /// The results of a search.
-pub(crate) fn hits(answer: &Value) -> String {
-    let row = |snippet: &Value| {
-        let score =
-            snippet["score"].as_f64().map(|score| format!("{score:.2}")).unwrap_or_default();
-        vec![score, clip(&text(snippet, "/text"), 80), provenance(snippet), id(snippet)]
-    };
-    table(&["score", "text", "source", "id"], items(answer, "snippets").iter().map(row).collect())
+pub(crate) fn hits(answer: &ContextBundle) -> String {
+    rows(&answer.snippets, HITS)
 }
 
+const RECORDS: &Columns<Snippet> = &[
+    ("id", |record| id(&record.handle)),
+    ("text", |record| clip(&record.text, 60)),
+    ("source", |record| provenance(record.source.as_ref())),
+    ("created", |record| moment(record.created_at)),
+];
+
 /// A page of records.
-pub(crate) fn records(answer: &Value) -> String {
-    let row = |item: &Value| {
-        vec![
-            id(item),
-            clip(&text(item, "/text"), 60),
-            provenance(item),
-            moment(&text(item, "/createdAt")),
-        ]
-    };
-    let shown = table(
-        &["id", "text", "source", "created"],
-        items(answer, "items").iter().map(row).collect(),
-    );
-    match answer["truncated"] == true && answer["nextCursor"].is_null() {
+pub(crate) fn records(answer: &ListPage) -> String {
+    let shown = rows(&answer.items, RECORDS);
+    match answer.truncated && answer.next_cursor.is_none() {
         true => {
             format!("{shown}\n\nthe list may be incomplete: this provider cannot list all records")
         }
@@ -39,48 +39,54 @@ pub(crate) fn records(answer: &Value) -> String {
 }
 
 /// One record.
-pub(crate) fn record(answer: &Value) -> String {
-    let record = &answer["record"];
+pub(crate) fn record(answer: &GetResponse) -> String {
+    let Some(record) = &answer.record else { return "no record".to_owned() };
+    let source = record.source.as_ref();
     let mut lines = Vec::new();
     for (label, value) in [
-        ("id", id(record)),
-        ("source", provenance(record)),
-        ("asserted", text(record, "/source/assertedBy")),
+        ("id", id(&record.handle)),
+        ("source", provenance(source)),
+        ("asserted", text(&source.and_then(|source| source.asserted_by.as_ref()))),
         ("corrected", corrected(record)),
-        ("created", text(record, "/createdAt")),
-        ("updated", text(record, "/updatedAt")),
-        ("summary", text(record, "/summary")),
-        ("metadata", text(record, "/metadata")),
+        ("created", text(&record.created_at)),
+        ("updated", text(&record.updated_at)),
+        ("summary", text(&record.summary)),
+        ("metadata", text(&record.metadata)),
     ] {
         if !value.is_empty() {
             lines.push(format!("{label:<9} {value}"));
         }
     }
-    printable(&format!("{}\n\n{}", lines.join("\n"), text(record, "/text")))
+    printable(&format!("{}\n\n{}", lines.join("\n"), record.text))
 }
 
 /// Who corrected a record, and from which one; empty where that is not known.
-fn corrected(record: &Value) -> String {
-    let (by, from) =
-        (text(record, "/corrected/by"), text(record, "/corrected/from/providerRecordId"));
-    if by.is_empty() { by } else { format!("by {by} from {from}") }
+fn corrected(record: &Snippet) -> String {
+    let corrected = record.corrected.as_ref();
+    let said =
+        corrected.map(|corrected| format!("by {} from {}", corrected.by, id(&corrected.from)));
+    said.unwrap_or_default()
 }
+
+const OUTCOMES: &Columns<ForgetOutcome> =
+    &[("id", |outcome| id(&outcome.handle)), ("effect", |outcome| text(&outcome.effect))];
 
 /// The outcome for each record of a forget.
-pub(crate) fn forgotten(answer: &Value) -> String {
-    let row = |outcome: &Value| vec![id(outcome), text(outcome, "/effect")];
-    table(&["id", "effect"], items(answer, "outcomes").iter().map(row).collect())
+pub(crate) fn forgotten(answer: &ForgetResponse) -> String {
+    rows(&answer.outcomes, OUTCOMES)
 }
 
+const FORGOTTEN: &Columns<ForgottenAt> = &[
+    ("binding", |at| text(&at.binding_key)),
+    ("forgotten", |at| text(&at.forgotten)),
+    ("hidden", |at| text(&at.hidden)),
+    ("error", |at| text(&at.error)),
+];
+
 /// What each binding has forgotten of a scope.
-pub(crate) fn forgotten_scope(answer: &Value) -> String {
-    let row = |at: &Value| {
-        let count = |name: &str| at[name].as_u64().unwrap_or_default().to_string();
-        vec![text(at, "/bindingKey"), count("forgotten"), count("hidden"), text(at, "/error")]
-    };
-    let bindings = items(answer, "bindings").iter().map(row).collect();
-    let mut shown = table(&["binding", "forgotten", "hidden", "error"], bindings);
-    let discarded = items(answer, "discarded").len();
+pub(crate) fn forgotten_scope(answer: &ForgottenScope) -> String {
+    let mut shown = rows(&answer.bindings, FORGOTTEN);
+    let discarded = answer.discarded.len();
     if discarded > 0 {
         let deliveries = counted(discarded, "delivery that had", "deliveries that had");
         shown.push_str(&format!("\n\ndiscarded {deliveries} not been captured"));
@@ -88,38 +94,44 @@ pub(crate) fn forgotten_scope(answer: &Value) -> String {
     shown
 }
 
-/// The records and jobs of a write.
-pub(crate) fn written(what: &str, answer: &Value) -> String {
-    let records = items(answer, "records").iter();
-    let mut lines: Vec<String> =
-        records.map(|record| format!("{what} {}", text(record, "/providerRecordId"))).collect();
-    for job in items(answer, "jobs") {
-        lines.push(format!("queued extraction job {}", text(job, "/providerJobId")));
+/// The records and jobs of a capture.
+pub(crate) fn captured(answer: &CaptureResponse) -> String {
+    let mut lines = written("captured", &answer.records);
+    let job = |job: &ExtractionJob| format!("queued extraction job {}", job.provider_job_id);
+    lines.extend(answer.jobs.iter().map(job));
+    if let Some(held) = &answer.held {
+        lines.push(format!("held as delivery {}: {}", text(&held.delivery_id), held.reason));
     }
-    if let Some(reason) = answer["held"]["reason"].as_str() {
-        lines.push(format!("held as delivery {}: {reason}", text(answer, "/held/deliveryId")));
-    }
-    lines.extend(in_review(answer));
+    lines.extend(answer.in_review.iter().map(in_review));
     lines.join("\n")
 }
 
+/// The records of an upsert, after the word for what was done.
+pub(crate) fn upserted(what: &str, answer: &UpsertResponse) -> String {
+    let mut lines = written(what, &answer.records);
+    lines.extend(answer.in_review.iter().map(in_review));
+    lines.join("\n")
+}
+
+fn written(what: &str, records: &[RecordHandle]) -> Vec<String> {
+    records.iter().map(|record| format!("{what} {}", id(record))).collect()
+}
+
 /// What became of a correction.
-pub(crate) fn corrected_as(answer: &Value) -> String {
-    let waiting: Vec<String> = in_review(answer).collect();
+pub(crate) fn corrected_as(answer: &CorrectResponse) -> String {
+    let waiting: Vec<String> = answer.in_review.iter().map(in_review).collect();
     match waiting.is_empty() {
-        true => format!("corrected {}", text(answer, "/record/providerRecordId")),
+        true => format!("corrected {}", id(&answer.record)),
         false => waiting.join("\n"),
     }
 }
 
-/// Records and changes that a person must approve first.
-fn in_review(answer: &Value) -> impl Iterator<Item = String> + '_ {
-    items(answer, "inReview").iter().map(|item| {
-        let (record, review) = (id(item), text(item, "/reviewId"));
-        format!("{record} waits for review {review}: {}", text(item, "/reason"))
-    })
+/// A record or a change that a person must approve first.
+fn in_review(item: &InReview) -> String {
+    let (record, review) = (id(&item.handle), text(&item.review_id));
+    format!("{record} waits for review {review}: {}", item.reason)
 }
 
-fn id(value: &Value) -> String {
-    text(value, "/handle/providerRecordId")
+fn id(handle: &RecordHandle) -> String {
+    handle.provider_record_id.to_string()
 }

@@ -2,12 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::inspected;
 use super::trial::id;
 use crate::CliError;
+use crate::answer::read;
 use crate::memory::shown;
-use crate::output::{Format, text};
-use memhost_types::{CompanyId, OperationKind};
+use crate::output::Format;
+use crate::texts::text;
+use memhost_sandbox::Inspection;
+use memhost_types::{CompanyId, Operation, OperationKind, Permission};
 
 /// The functions that can be called.
 const FUNCTIONS: &str = "describe, capture TEXT, upsert TEXT…, query TEXT, list, get ID, forget \
@@ -65,8 +67,7 @@ impl Call {
                 ("capture", json!({ "payload": { "text": text }, "mode": "capture_record" }))
             }
             ("upsert", [_, ..]) => {
-                let records: Vec<Value> =
-                    words.iter().map(|text| json!({ "text": text })).collect();
+                let records: Vec<_> = words.iter().map(|text| json!({ "text": text })).collect();
                 ("records", json!({ "records": records }))
             }
             (name @ ("query" | "explain"), [text]) => (route(name)?, json!({ "query": text })),
@@ -111,25 +112,71 @@ impl Call {
         })
     }
 
-    pub(super) fn shown(&self, answer: &Value) -> String {
-        match self.name.as_str() {
-            "describe" => inspected(answer),
-            "query" => shown::hits(answer),
-            "list" => shown::records(answer),
-            "get" if answer["record"].is_null() => "no record".to_owned(),
-            "get" => shown::record(answer),
-            "forget" => shown::forgotten(answer),
-            "capture" => shown::written("captured", answer),
-            "upsert" => shown::written("written", answer),
+    /// The answer for people.
+    ///
+    /// # Errors
+    /// If it is not the answer to this function.
+    pub(super) fn shown(&self, answer: &Value) -> Result<String, CliError> {
+        Ok(match self.name.as_str() {
+            "describe" => inspected(&read(answer)?),
+            "query" => shown::hits(&read(answer)?),
+            "list" => shown::records(&read(answer)?),
+            "get" => shown::record(&read(answer)?),
+            "forget" => shown::forgotten(&read(answer)?),
+            "capture" => shown::captured(&read(answer)?),
+            "upsert" => shown::upserted("written", &read(answer)?),
             "extraction" => {
-                format!("{}, {} records", text(answer, "/outcome"), text(answer, "/recordCount"))
+                let Operation { outcome, record_count, .. } = read(answer)?;
+                format!("{outcome}, {record_count} records")
             }
             _ => {
                 let mut answer = answer.clone();
                 answer.as_object_mut().map(|answer| answer.remove("operationId"));
-                Format::Yaml.render(&answer, "", |_| String::new()).unwrap_or_default()
+                Format::Yaml.render(&answer, "", || Ok(String::new()))?
             }
-        }
+        })
+    }
+}
+
+/// What is known of a component.
+pub(super) fn inspected(inspection: &Inspection) -> String {
+    let names = |all: &[String]| {
+        if all.is_empty() { "none".to_owned() } else { all.join("\n             ") }
+    };
+    let description = &inspection.description;
+    let mut lines: Vec<String> = [
+        ("provider", format!("{} {}", description.provider_key, description.version)),
+        ("summary", description.summary.clone()),
+        ("digest", inspection.digest.to_string()),
+        ("size", format!("{} bytes", inspection.bytes)),
+        ("contract", inspection.contract_version.clone()),
+        ("exports", names(&inspection.exports)),
+        ("imports", names(&inspection.imports)),
+    ]
+    .iter()
+    .map(|(label, value)| format!("{label:<12} {value}"))
+    .collect();
+    if description.permissions.is_empty() {
+        lines.push("requests     none".to_owned());
+    }
+    for ask in &description.permissions {
+        let (kind, detail) = in_words(&ask.permission);
+        let optional = if ask.optional { " (optional)" } else { "" };
+        lines.push(format!("requests     {kind} {detail}{optional}: {}", ask.reason));
+    }
+    lines.join("\n")
+}
+
+/// What kind of permission is requested, and of what.
+fn in_words(permission: &Permission) -> (&'static str, String) {
+    match permission {
+        Permission::Storage(bytes) => ("storage", bytes.to_string()),
+        Permission::Directory(bytes) => ("directory", bytes.to_string()),
+        Permission::Embeddings => ("embeddings", String::new()),
+        Permission::Http(http) => ("http", text(http)),
+        Permission::Secret(name) => ("secret", name.clone()),
+        Permission::Clock => ("clock", String::new()),
+        Permission::Other(name) => ("other", name.clone()),
     }
 }
 

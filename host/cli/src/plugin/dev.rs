@@ -9,18 +9,17 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::Value;
 use tokio::sync::mpsc;
 
 use self::build::Build;
 use self::change::Changes;
 use self::swap::{Place, Swapped};
-use crate::args::CompanyArgs;
-use crate::network::NetworkArgs;
-use crate::output::{clip, is_plain, line, text};
-use crate::page::items;
+use crate::args::{CompanyArgs, NetworkArgs};
+use crate::output::{is_plain, line};
 use crate::session::Session;
+use crate::texts::clip;
 use crate::{CliError, serve, tail};
+use memhost_types::{LogLine, Operation};
 
 #[derive(Debug, Args)]
 pub(crate) struct DevArgs {
@@ -54,7 +53,11 @@ pub(super) async fn run(args: DevArgs) -> Result<(), CliError> {
         CliError::input("PROJECT", format!("{}: {error}", args.project.display()))
     })?;
     let build = Build::of(&project, args.build_command.as_deref(), args.artifact.as_deref())?;
-    let place = Place::open(&args, &project).await?;
+    let network = args.network.network()?;
+    let place = match &args.into {
+        Some(plugins) => Place::of_running(plugins, &args.config, network, &args.company)?,
+        None => Place::open(&project, &args.config, network, &args.company, args.listen).await?,
+    };
     let mut changes = Changes::of(&project, build.artifact())?;
     let (told, mut events) = mpsc::channel(256);
     let (mut stopped, mut current) = (Box::pin(serve::stop()), None);
@@ -103,25 +106,23 @@ async fn show(
     place: &Place,
     current: &mut Option<Swapped>,
 ) -> Result<(), CliError> {
-    let Ok(value) = serde_json::from_str::<Value>(&event.data) else { return Ok(()) };
-    let Some(current) =
-        current.as_mut().filter(|current| value["providerKey"] == *current.provider)
-    else {
-        return Ok(());
-    };
     if event.name != "operation" {
         return Ok(());
     }
-    line(&tail::operation(&value, is_plain()))?;
-    for logged in items(&value, "log") {
-        line(&format!(
-            "              {:<6} {}",
-            text(logged, "/level"),
-            clip(&text(logged, "/text"), 1_000)
-        ))?;
+    let operation: Operation = event.read()?;
+    let Some(current) = current
+        .as_mut()
+        .filter(|current| operation.provider_key.as_ref() == Some(&current.provider))
+    else {
+        return Ok(());
+    };
+    line(&tail::operation(&operation, is_plain()))?;
+    for LogLine { level, text } in &operation.log {
+        line(&format!("              {level:<6} {}", clip(text, 1_000)))?;
     }
     if !current.is_rollback_reported
-        && let Some(why) = place.rollback(&text(&value, "/bindingKey"), current.digest).await?
+        && let Some(key) = &operation.binding_key
+        && let Some(why) = place.rollback(key, current.digest).await?
     {
         line(&why)?;
         current.is_rollback_reported = true;

@@ -9,16 +9,16 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use self::recorded::Recorded;
-use self::state::State;
+use self::state::{Data, State};
 use super::run::measured;
-use super::trial::{Called, Setup, Trial, id, took};
+use super::trial::{Called, Setup, Trial, took};
 use crate::CliError;
-use crate::args::CompanyArgs;
-use crate::network::NetworkArgs;
-use crate::output::{Format, line, text};
-use crate::page::items;
+use crate::answer::{self, Answer};
+use crate::args::{CompanyArgs, NetworkArgs};
+use crate::output::{Format, line};
+use crate::texts::text;
 use memhost_sandbox::Metered;
-use memhost_types::{BindingLimits, JsonObject};
+use memhost_types::{CaptureResponse, CorrectResponse, GetResponse, Operation, UpsertResponse};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
@@ -55,8 +55,14 @@ struct Side {
 
 pub(super) async fn run(args: ReplayArgs) -> Result<(), CliError> {
     let scratch = tempfile::Builder::new().prefix("memhost-replay-").tempdir()?;
-    let state = State::take(&args, scratch.path()).await?;
-    let recorded = Recorded::of(&state.operation, &state.binding)?;
+    let from = match (&args.backup, &args.company.host.data_dir) {
+        (Some(backup), _) => Data::Backup(backup),
+        (None, Some(data_dir)) => Data::Stopped(data_dir),
+        (None, None) if args.empty => Data::Nothing,
+        (None, None) => Data::Running,
+    };
+    let state = State::take(&args.id, from, &args.company, scratch.path()).await?;
+    let recorded = Recorded::of(&state.operation, &state.binding.key)?;
     if recorded.is_write && args.network.network()?.is_some() && !args.repeat_writes {
         let message = "is an operation that wrote: with --allow-network each build would write at \
                        the service behind the \
@@ -64,11 +70,8 @@ pub(super) async fn run(args: ReplayArgs) -> Result<(), CliError> {
                        --allow-network out";
         return Err(CliError::input(args.id, message));
     }
-    let answered_by = format!(
-        "{} {}, as recorded",
-        text(&state.operation, "/providerKey"),
-        text(&state.operation, "/providerVersion")
-    );
+    let Operation { provider_key, provider_version, .. } = &state.operation;
+    let answered_by = format!("{} {}, as recorded", text(provider_key), text(provider_version));
     let after = ask(&args, &state, &recorded, &args.file, &scratch.path().join("after")).await?;
     let before = match args.against.clone().or_else(|| state.build.clone()) {
         Some(file) => {
@@ -78,7 +81,7 @@ pub(super) async fn run(args: ReplayArgs) -> Result<(), CliError> {
     };
     let (before, after) = match before {
         Some((before, called)) => {
-            let (mut before, mut after) = (side(before, &called), side(after.0, &after.1));
+            let (mut before, mut after) = (side(before, &called)?, side(after.0, &after.1)?);
             if before.title == after.title {
                 (before.title, after.title) =
                     (format!("{} (before)", before.title), format!("{} (after)", after.title));
@@ -88,12 +91,11 @@ pub(super) async fn run(args: ReplayArgs) -> Result<(), CliError> {
         // A record holds less than an answer, so only what it holds is compared.
         None => {
             let (title, called) = after;
-            let recorded =
-                Side { title: answered_by, said: recorded::outline(&state.operation), took: None };
-            (
-                recorded,
-                Side { title, said: recorded::outline(&called.operation), took: Some(called.took) },
-            )
+            let said = recorded::outline(&state.operation);
+            let recorded = Side { title: answered_by, said, took: None };
+            let said = called.operation.read()?.as_ref().map(recorded::outline);
+            let said = said.unwrap_or_default();
+            (recorded, Side { title, said, took: Some(called.took) })
         }
     };
     show(&args, &state, &before, &after)
@@ -107,20 +109,12 @@ async fn ask(
     file: &Path,
     directory: &Path,
 ) -> Result<(String, Called), CliError> {
-    let read = |what: &str| state.binding.get(what).cloned();
-    let wrong = |error: serde_json::Error| {
-        CliError::host(format!("the host's binding cannot be read: {error}"))
-    };
-    let config: Option<JsonObject> =
-        read("config").map(serde_json::from_value).transpose().map_err(wrong)?;
-    let limits: Option<BindingLimits> =
-        read("limits").map(serde_json::from_value).transpose().map_err(wrong)?;
     let setup = Setup {
         file: file.to_owned(),
-        company: id(&text(&state.operation, "/companyId"))?,
-        key: id(&text(&state.binding, "/key"))?,
-        config,
-        limits,
+        company: state.operation.company_id.clone(),
+        key: state.binding.key.clone(),
+        config: Some(state.binding.config.clone()),
+        limits: Some(state.binding.limits),
         network: args.network.network()?,
         // A copied host has jobs and deliveries that must not run here.
         has_background: false,
@@ -129,9 +123,10 @@ async fn ask(
     state.fill(&trial).await?;
     trial.warm().await;
     let mut called = trial.call(recorded.route, &recorded.request).await?;
-    if let Ok(answer) = &mut called.answer {
-        read_back(&trial, recorded, answer).await?;
-    }
+    called.answer = match called.answer {
+        Ok(answer) => Ok(read_back(&trial, recorded, answer).await?),
+        failed => failed,
+    };
     let description = &trial.inspection.description;
     let title = format!(
         "{} {}, {}",
@@ -144,31 +139,43 @@ async fn ask(
 }
 
 /// Adds the records that a write made to its answer, which has their ids only.
-async fn read_back(trial: &Trial, recorded: &Recorded, answer: &mut Value) -> Result<(), CliError> {
-    let handles = items(answer, "records")
-        .iter()
-        .chain(answer.get("record").filter(|_| recorded.route == "correct"));
+async fn read_back(
+    trial: &Trial,
+    recorded: &Recorded,
+    answer: Answer<Value>,
+) -> Result<Answer<Value>, CliError> {
+    let handles = match recorded.route {
+        "capture" => answer::read::<CaptureResponse>(answer.json())?.records,
+        "records" => answer::read::<UpsertResponse>(answer.json())?.records,
+        "correct" => vec![answer::read::<CorrectResponse>(answer.json())?.record],
+        _ => return Ok(answer),
+    };
     let mut written = Vec::new();
-    for handle in handles.cloned().collect::<Vec<_>>() {
+    for handle in handles {
         let body = json!({ "scope": recorded.request["scope"], "bindingKey": trial.key, "handle": handle });
-        let read = trial.host.post(&trial.runtime("get"), &body).await;
-        written.push(
-            read.map_or_else(|error| error.to_string().into(), |read| read["record"].clone()),
-        );
+        let read: Result<Answer<GetResponse>, _> =
+            trial.host.post(&trial.runtime("get"), &body).await;
+        written.push(match read {
+            Ok(read) => json!(read.read()?.record),
+            Err(error) => error.to_string().into(),
+        });
     }
+    let mut answer = answer.into_json();
     if !written.is_empty() {
         answer["written"] = written.into();
     }
-    Ok(())
+    Ok(Answer::new(answer))
 }
 
-fn side(title: String, called: &Called) -> Side {
+fn side(title: String, called: &Called) -> Result<Side, CliError> {
     let answer = match &called.answer {
-        Ok(answer) => answer.clone(),
+        Ok(answer) => answer.json().clone(),
         Err(error) => json!({ "error": error.to_string() }),
     };
-    let said = recorded::settled(&answer, &text(&called.operation, "/id"));
-    Side { title, said, took: Some(called.took) }
+    let operation = called.operation.read()?;
+    let id = operation.map(|operation| operation.id.to_string()).unwrap_or_default();
+    let said = recorded::settled(&answer, &id);
+    Ok(Side { title, said, took: Some(called.took) })
 }
 
 fn show(args: &ReplayArgs, state: &State, before: &Side, after: &Side) -> Result<(), CliError> {
@@ -179,9 +186,9 @@ fn show(args: &ReplayArgs, state: &State, before: &Side, after: &Side) -> Result
             "operationId": args.id, "state": state.about, "isSame": before.said == after.said,
             "before": side(before), "after": side(after),
         });
-        return line(&format.render(&answer, "", |_| String::new())?);
+        return line(&format.render(&answer, "", || Ok(String::new()))?);
     }
-    line(&format!("{} {}, on {}", text(&state.operation, "/kind"), args.id, state.about))?;
+    line(&format!("{} {}, on {}", state.operation.kind, args.id, state.about))?;
     for side in [before, after] {
         if let Some(took) = side.took {
             line(&format!("{}: {}", side.title, measured(took)))?;
@@ -200,7 +207,7 @@ fn difference(before: &Side, after: &Side) -> Result<String, CliError> {
         return Ok(format!("\n{what}"));
     }
     let written = |side: &Side| {
-        Format::Yaml.render(&side.said, "", |_| String::new()).map(|text| text + "\n")
+        Format::Yaml.render(&side.said, "", || Ok(String::new())).map(|text| text + "\n")
     };
     let (old, new) = (written(before)?, written(after)?);
     let diff = similar::TextDiff::from_lines(&old, &new);

@@ -8,12 +8,13 @@ use serde_json::{Value, json};
 
 use super::call::Call;
 use super::trial::{Called, Setup, Trial, took};
-use crate::args::OutputArgs;
-use crate::network::NetworkArgs;
-use crate::output::{Format, line, micros, text};
-use crate::page::items;
+use crate::answer::{self, Answer};
+use crate::args::{NetworkArgs, OutputArgs};
+use crate::output::{Format, line};
+use crate::texts::micros;
 use crate::{CliError, argument};
 use memhost_sandbox::Metered;
+use memhost_types::{CaptureResponse, LogLine};
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -59,26 +60,32 @@ pub(super) async fn run(args: RunArgs) -> Result<(), CliError> {
         let Some((route, body)) = call.request(&trial.company, args.agent.as_deref(), provider)?
         else {
             let answer = serde_json::to_value(&trial.inspection).map_err(CliError::host)?;
-            show(
-                format,
-                call,
-                &Called { answer: Ok(answer), operation: Value::Null, took: Metered::default() },
-                &mut all,
-            )?;
+            let called = Called {
+                answer: Ok(Answer::new(answer)),
+                operation: Answer::new(Value::Null),
+                took: Metered::default(),
+            };
+            show(format, call, &called, &mut all)?;
             continue;
         };
         let called = trial.call(route, &body).await?;
         show(format, call, &called, &mut all)?;
         // A capture may leave jobs for the host to run.
-        let leaves_jobs =
-            called.answer.as_ref().is_ok_and(|answer| !items(answer, "jobs").is_empty());
+        let leaves_jobs = match &called.answer {
+            Ok(answer) if route == "capture" => {
+                !answer::read::<CaptureResponse>(answer.json())?.jobs.is_empty()
+            }
+            _ => false,
+        };
         if leaves_jobs {
             let (worked, took) = trial.jobs().await?;
             let job = Call::of_a_job();
             for (number, operation) in worked.iter().skip(worked_before).enumerate() {
                 let took = if number == 0 { took } else { Metered::default() };
-                let called =
-                    Called { answer: Ok(operation.clone()), operation: operation.clone(), took };
+                let json = operation.json();
+                let (answer, operation) =
+                    (Ok(Answer::new(json.clone())), Answer::new(json.clone()));
+                let called = Called { answer, operation, took };
                 show(format, &job, &called, &mut all)?;
             }
             worked_before = worked.len();
@@ -89,7 +96,7 @@ pub(super) async fn run(args: RunArgs) -> Result<(), CliError> {
         }
     }
     if format != Format::Table {
-        line(&format.render(&json!({ "calls": all }), "calls", |_| String::new())?)?;
+        line(&format.render(&json!({ "calls": all }), "calls", || Ok(String::new()))?)?;
     }
     trial.end().await?;
     failed.map_or(Ok(()), Err)
@@ -103,38 +110,39 @@ fn show(
     all: &mut Vec<Value>,
 ) -> Result<(), CliError> {
     if format == Format::Table {
-        return line(&shown(call, called));
+        return line(&shown(call, called)?);
     }
     let (answer, error) = match &called.answer {
-        Ok(answer) => (answer.clone(), Value::Null),
+        Ok(answer) => (answer.json().clone(), Value::Null),
         Err(error) => (Value::Null, error.to_string().into()),
     };
     all.push(json!({
-        "call": call.name, "answer": answer, "error": error, "operation": called.operation, "took": took(called.took),
+        "call": call.name, "answer": answer, "error": error, "operation": called.operation.json(), "took": took(called.took),
     }));
     Ok(())
 }
 
-fn shown(call: &Call, called: &Called) -> String {
+fn shown(call: &Call, called: &Called) -> Result<String, CliError> {
     let mut lines = vec![format!("{}:", call.name)];
     // The error of the last call is the command's own.
     if let Ok(answer) = &called.answer {
-        lines.extend(call.shown(answer).lines().map(|line| format!("  {line}")));
+        lines.extend(call.shown(answer.json())?.lines().map(|line| format!("  {line}")));
     }
-    for logged in items(&called.operation, "log") {
-        lines.push(format!("  {:<6} {}", text(logged, "/level"), text(logged, "/text")));
+    let operation = called.operation.read()?;
+    for LogLine { level, text } in operation.iter().flat_map(|operation| &operation.log) {
+        lines.push(format!("  {level:<6} {text}"));
     }
     if called.took.instructions > 0 {
         lines.push(format!("  {}", measured(called.took)));
     }
-    lines.join("\n")
+    Ok(lines.join("\n"))
 }
 
 /// The resources of a call, in one line.
 pub(super) fn measured(took: Metered) -> String {
     format!(
         "{} in the provider, {} instructions, {:.1} MiB peak memory",
-        micros(Some(&took.provider_us.into())),
+        micros(took.provider_us),
         grouped(took.instructions),
         took.memory_bytes as f64 / f64::from(1 << 20),
     )

@@ -5,18 +5,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::output::{escape, text};
-use crate::page::items;
-use crate::{Backend, CliError, compiler, directories};
+use crate::answer::{self, Answer};
+use crate::texts::escape;
+use crate::{Backend, CliError, process, user_files};
 use memhost_conformance::Network;
 use memhost_core::plugins::Plugins;
-use memhost_core::{Audit, Caller, CreateBinding, Service, ServiceOptions, UpdateBinding};
+use memhost_core::{Audit, Caller, CreateBinding, Page, Service, ServiceOptions, UpdateBinding};
+use memhost_http::api::JobView;
 use memhost_sandbox::{Component, Inspection, Meter, Metered, Sandbox, SandboxOptions};
 use memhost_types::{
-    BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, PermissionRequest,
-    TextId, VersionChoice,
+    BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, JobStatus, JsonObject, ListPage,
+    Operation, OperationId, OperationPage, PermissionRequest, TextId, VersionChoice,
 };
 
 /// How long to wait for the jobs of a capture.
@@ -64,10 +66,10 @@ pub(super) struct Trial {
 
 /// One finished call.
 pub(super) struct Called {
-    /// The answer, or the error.
-    pub(super) answer: Result<Value, CliError>,
-    /// The operation record with the guest's log; null where there is none.
-    pub(super) operation: Value,
+    /// The answer, whose type depends on the call, or the error.
+    pub(super) answer: Result<Answer<Value>, CliError>,
+    /// The operation with the guest's log, if there is one.
+    pub(super) operation: Answer<Option<Operation>>,
     /// The resources that it used.
     pub(super) took: Metered,
 }
@@ -176,7 +178,7 @@ impl Trial {
         let body =
             json!({ "scope": { "companyId": self.company }, "bindingKey": self.key, "limit": 1 });
         // An error is ignored: the call that is measured reports it.
-        drop(self.host.post(&self.runtime("list"), &body).await);
+        drop(self.host.post::<ListPage>(&self.runtime("list"), &body).await);
     }
 
     /// Why the host rejected the build for this binding, if it did: then another build answered, or
@@ -193,36 +195,43 @@ impl Trial {
     /// Calls a route of the runtime plane.
     pub(super) async fn call(&self, route: &str, body: &Value) -> Result<Called, CliError> {
         self.meter.take();
-        let answer = self.host.post(&self.runtime(route), body).await;
+        let answer: Result<Answer<Value>, _> = self.host.post(&self.runtime(route), body).await;
         // Before a job of this call starts.
         let took = self.took();
         let id = match &answer {
-            Ok(answer) => answer["operationId"].as_str().map(str::to_owned),
+            // Every answer of the runtime plane names its operation.
+            Ok(answer) => {
+                let Operated { operation_id } = answer::read(answer.json())?;
+                Some(operation_id.to_string())
+            }
             Err(CliError::Problem { operation, .. }) => operation.clone(),
             Err(_) => None,
         };
         let operation = match id {
             Some(id) => self.host.get(&self.path(&format!("operations/{}", escape(&id)))).await?,
-            None => Value::Null,
+            None => Answer::new(Value::Null),
         };
         let answer = self.rejection().await.map_or(answer, Err);
         Ok(Called { answer, operation, took })
     }
 
     /// Waits for the jobs of a capture; answers the operations that ran them, oldest first.
-    pub(super) async fn jobs(&self) -> Result<(Vec<Value>, Metered), CliError> {
+    pub(super) async fn jobs(&self) -> Result<(Vec<Answer<Operation>>, Metered), CliError> {
         let until = Instant::now() + JOBS_END_WITHIN;
         loop {
-            let jobs = self.host.get(&self.path("jobs?limit=100")).await?;
+            let jobs: Answer<Page<JobView>> = self.host.get(&self.path("jobs?limit=100")).await?;
             let goes_on =
-                |job: &Value| matches!(text(job, "/status").as_str(), "queued" | "running");
-            if !items(&jobs, "items").iter().any(goes_on) || Instant::now() > until {
+                |view: &JobView| matches!(view.job.status, JobStatus::Queued | JobStatus::Running);
+            if !jobs.read()?.items.iter().any(goes_on) || Instant::now() > until {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        let worked = self.host.get(&self.path("operations?kind=extraction&limit=100")).await?;
-        Ok((items(&worked, "items").iter().rev().cloned().collect(), self.took()))
+        let path = self.path("operations?kind=extraction&limit=100");
+        let worked: Answer<OperationPage> = self.host.get(&path).await?;
+        let mut worked = worked.items();
+        worked.reverse();
+        Ok((worked, self.took()))
     }
 
     /// The resources that all calls since the last measurement used.
@@ -251,10 +260,17 @@ impl Trial {
     }
 }
 
+/// What every answer of the runtime plane has.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Operated {
+    operation_id: OperationId,
+}
+
 /// The component in a file.
 pub(super) async fn inspect(file: &Path) -> Result<Component, CliError> {
     let options =
-        SandboxOptions { compiler: compiler::this_program()?, ..SandboxOptions::default() };
+        SandboxOptions { compiler: process::this_program()?, ..SandboxOptions::default() };
     let sandbox = Sandbox::new(options).map_err(CliError::host)?;
     let inspected = Plugins::inspect(&sandbox, file).await;
     inspected.map_err(|error| CliError::input(file.display().to_string(), error))
@@ -284,11 +300,11 @@ async fn host(
     let meter = Meter::default();
     let mut options = ServiceOptions::new(directory.join("data"));
     options.plugins_dir = Some(plugins.to_owned());
-    options.compiled_dir = directories::compiled();
+    options.compiled_dir = user_files::compiled_dir();
     options.audit = Audit::Relaxed;
     options.has_background = has_background;
     options.sandbox.meter = Some(meter.clone());
-    options.sandbox.compiler = compiler::this_program()?;
+    options.sandbox.compiler = process::this_program()?;
     Ok((Service::open(options).await.map_err(CliError::host)?, meter))
 }
 

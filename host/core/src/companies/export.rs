@@ -46,9 +46,11 @@ pub(crate) const TABLES: [Table; 15] = [
     Table::Sums,
 ];
 
+/// A line of an export.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub(crate) enum Line {
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Line {
     Company {
         format: u32,
         company_id: CompanyId,

@@ -13,7 +13,7 @@ use async_recursion::async_recursion as boxed;
 use std::path::Path;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use self::lines::Importing;
@@ -45,7 +45,7 @@ pub struct ImportOptions {
 }
 
 /// The result of an import.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Imported {
     /// Rows of tables.
@@ -58,7 +58,7 @@ pub struct Imported {
     /// their binding.
     pub waiting: u64,
     /// Bindings whose grants and limits wait for a decision.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requested: Vec<BindingKey>,
 }
 

@@ -3,7 +3,7 @@
 
 use async_recursion::async_recursion as boxed;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Service;
 use crate::access::Caller;
@@ -14,7 +14,7 @@ use memhost_types::{CompanyId, OperationKind, Role, counted};
 
 /// What the host itself keeps of a company: operations, deliveries, events, reviews, jobs and other
 /// rows. The providers' storage and directories are not in it: see the usage of the bindings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CompanyUsage {
     /// Bytes, keys included. On the disk it is more.

@@ -47,7 +47,7 @@ pub struct BackupRequest {
 }
 
 /// The contents of a backup.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BackupView {
     /// Where it is.

@@ -1,10 +1,12 @@
 //! One health check: what was found, and what to do.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The result of a health check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
     /// Nothing is wrong.
@@ -16,11 +18,11 @@ pub enum Health {
 }
 
 /// One health check.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Check {
     /// The name of the check.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// The result.
     pub health: Health,
     /// What was found.
@@ -35,7 +37,13 @@ pub struct Check {
 
 impl Check {
     pub(crate) fn ok(name: &'static str, found: impl Into<String>) -> Self {
-        Self { name, health: Health::Ok, found: found.into(), advice: String::new(), unnamed: None }
+        Self {
+            name: name.into(),
+            health: Health::Ok,
+            found: found.into(),
+            advice: String::new(),
+            unnamed: None,
+        }
     }
 
     pub(crate) fn warning(
@@ -44,7 +52,7 @@ impl Check {
         advice: impl Into<String>,
     ) -> Self {
         Self {
-            name,
+            name: name.into(),
             health: Health::Warning,
             found: found.into(),
             advice: advice.into(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Service;
 use crate::error::ServiceError;
@@ -21,7 +21,7 @@ const LONGEST_SCAN: Duration = Duration::from_secs(15);
 const BETWEEN_SCANS: Duration = Duration::from_millis(100);
 
 /// The providers as they are shown.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PluginView {
     /// Those that can serve.
@@ -33,7 +33,7 @@ pub struct PluginView {
 }
 
 /// One provider as it is shown.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AdmittedPlugin {
     /// Where it came from.

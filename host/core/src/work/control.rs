@@ -15,7 +15,7 @@ use memhost_types::{
     JobFilter, JobId, JobStatus, OperationKind, Scope,
 };
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 impl Service {
     /// One page of a company's deliveries, newest first.
@@ -372,7 +372,7 @@ impl DeliveryAction {
 const MOST_CHANGED: u32 = 1_000;
 
 /// How many records a call has changed.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangedCount {
     /// So many; at most 1,000.

@@ -1,11 +1,17 @@
 //! Filters of lists. A list declares its filters once, as a table of [`FilterField`]s. The form,
 //! the address and the browser tests all read that table.
 
+use std::fmt;
+use std::marker::PhantomData;
+
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::de::value::{Error as ValueError, StrDeserializer};
-use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, IntoDeserializer};
+use serde::de::{
+    Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, Error, IntoDeserializer,
+    MapAccess, Visitor,
+};
 
 use super::format::words;
 use super::query::QueryParams;
@@ -97,26 +103,54 @@ pub(crate) struct ListQuery<F> {
 
 impl<'de, F: ListFilter> Deserialize<'de> for ListQuery<F> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut query = Self { filter: F::default(), cursor: None };
-        for (name, value) in Vec::<(String, String)>::deserialize(deserializer)? {
-            if name == "cursor" {
-                query.cursor = Some(value);
-                continue;
-            }
-            let Some(field) = F::FIELDS.iter().find(|field| field.name == name) else {
-                let known: Vec<_> = F::FIELDS.iter().map(|field| field.name).collect();
-                let near = nearest(&name, known.iter().copied());
-                let near = near.map(|near| format!("; did you mean `{near}`")).unwrap_or_default();
-                let message = format!(
-                    "{name}: is not a filter of this page{near}; there are {}",
-                    known.join(", ")
-                );
-                return Err(D::Error::custom(message));
-            };
-            (field.read)(&mut query.filter, &value)
-                .map_err(|error| D::Error::custom(format!("{name}: {error}")))?;
+        deserializer.deserialize_map(ReadQuery(PhantomData))
+    }
+}
+
+struct ReadQuery<F>(PhantomData<F>);
+
+impl<'de, F: ListFilter> Visitor<'de> for ReadQuery<F> {
+    type Value = ListQuery<F>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("filters")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<ListQuery<F>, A::Error> {
+        let mut query = ListQuery { filter: F::default(), cursor: None };
+        while let Some(name) = fields.next_key::<String>()? {
+            // The value says which field is at fault.
+            fields.next_value_seed(ReadField { name: &name, query: &mut query })?;
         }
         Ok(query)
+    }
+}
+
+/// Reads the value of the field of this name.
+struct ReadField<'a, F> {
+    name: &'a str,
+    query: &'a mut ListQuery<F>,
+}
+
+impl<'de, F: ListFilter> DeserializeSeed<'de> for ReadField<'_, F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        let value = String::deserialize(deserializer)?;
+        if self.name == "cursor" {
+            self.query.cursor = Some(value);
+            return Ok(());
+        }
+        let Some(field) = F::FIELDS.iter().find(|field| field.name == self.name) else {
+            let known: Vec<_> = F::FIELDS.iter().map(|field| field.name).collect();
+            let near = nearest(self.name, known.iter().copied());
+            let near = near.map(|near| format!("; did you mean `{near}`")).unwrap_or_default();
+            let known = known.join(", ");
+            return Err(D::Error::custom(format!(
+                "is not a filter of this page{near}; there are {known}"
+            )));
+        };
+        (field.read)(&mut self.query.filter, &value).map_err(D::Error::custom)
     }
 }
 

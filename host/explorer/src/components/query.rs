@@ -1,7 +1,6 @@
 //! The query of a page's address, and addresses of the same page with another query.
 
 use axum::extract::FromRequestParts;
-use axum::http::Uri;
 use axum::http::request::Parts;
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
@@ -26,13 +25,7 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for QueryParams<T> {
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
         let pairs = fields(parts.uri.query().unwrap_or_default())?;
-        let wrong = |detail: String| Problem::invalid(detail);
-        let uri: Uri = format!("/?{}", join(&pairs))
-            .parse()
-            .map_err(|_| wrong("the address is too long".to_owned()))?;
-        let query = axum::extract::Query::<T>::try_from_uri(&uri)
-            .map_err(|rejection| memhost_http::misread_query(&rejection.body_text()))?;
-        Ok(Self { query: query.0, pairs })
+        Ok(Self { query: memhost_http::read_query(&join(&pairs))?, pairs })
     }
 }
 

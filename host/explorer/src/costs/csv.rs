@@ -1,33 +1,36 @@
 //! Sums as CSV (RFC 4180). A spreadsheet reads no cell as a formula.
 
-use super::{counted, dimension_label, dimension_value};
+use super::{dimension_label, dimension_value};
 use memhost_core::{GroupBy, Sums, SumsRow};
-use memhost_types::Microcents;
+use memhost_types::{Microcents, Rollup};
 
-/// The counts, in the order of the columns.
-const COUNTS: [&str; 15] = [
-    "operations",
-    "reads",
-    "writes",
-    "queries",
-    "emptyQueries",
-    "corrections",
-    "extractions",
-    "extractionFailures",
-    "succeeded",
-    "failed",
-    "refused",
-    "inputTokens",
-    "cachedInputTokens",
-    "outputTokens",
-    "embeddingTokens",
+/// The name of a count, and the count.
+type Count = (&'static str, fn(&Rollup) -> u64);
+
+/// What is counted, in the order of the columns.
+const COUNTS: &[Count] = &[
+    ("operations", |counts| counts.operations),
+    ("reads", |counts| counts.reads),
+    ("writes", |counts| counts.writes),
+    ("queries", |counts| counts.queries),
+    ("emptyQueries", |counts| counts.empty_queries),
+    ("corrections", |counts| counts.corrections),
+    ("extractions", |counts| counts.extractions),
+    ("extractionFailures", |counts| counts.extraction_failures),
+    ("succeeded", |counts| counts.succeeded),
+    ("failed", |counts| counts.failed),
+    ("refused", |counts| counts.refused),
+    ("inputTokens", |counts| counts.input_tokens),
+    ("cachedInputTokens", |counts| counts.cached_input_tokens),
+    ("outputTokens", |counts| counts.output_tokens),
+    ("embeddingTokens", |counts| counts.embedding_tokens),
 ];
 
 /// A header and a row for each group. Lines end with CR LF.
 pub(super) fn of_sums(sums: &Sums, group_by: &[GroupBy]) -> String {
     let mut text = String::new();
     let head = group_by.iter().map(|by| dimension_label(*by).to_lowercase());
-    let head = head.chain(COUNTS.iter().map(|name| (*name).to_owned()));
+    let head = head.chain(COUNTS.iter().map(|(name, _)| (*name).to_owned()));
     let last =
         ["costCents", "reportedCostCents", "latencyP50Us", "latencyP99Us"].map(str::to_owned);
     line(&mut text, head.chain(last));
@@ -41,7 +44,7 @@ fn cells(row: &SumsRow, group_by: &[GroupBy]) -> Vec<String> {
     let sums = &row.sums;
     let latency = |us: Option<u64>| us.map(|us| us.to_string()).unwrap_or_default();
     let mut cells: Vec<String> = group_by.iter().map(|by| dimension_value(row, *by)).collect();
-    cells.extend(COUNTS.iter().map(|field| counted(sums, field).to_string()));
+    cells.extend(COUNTS.iter().map(|(_, count)| count(&sums.counts).to_string()));
     cells.extend([cents(sums.cost), cents(sums.reported_cost)]);
     cells.extend([latency(sums.latency_p50_us), latency(sums.latency_p99_us)]);
     cells

@@ -200,14 +200,14 @@ fn merged(
 }
 
 /// The target of an assignment.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct TargetView {
+pub struct TargetView {
     /// The agent; absent: the company, whose default the binding is.
     #[serde(skip_serializing_if = "Option::is_none")]
-    agent_id: Option<AgentId>,
+    pub agent_id: Option<AgentId>,
     /// The binding that answers.
-    binding_key: BindingKey,
+    pub binding_key: BindingKey,
 }
 
 async fn targets(
@@ -266,27 +266,27 @@ struct ResolveQuery {
 }
 
 /// The binding that answers, for callers without the permission to view bindings.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct BriefResolved {
+pub struct BriefResolved {
     /// The one that answers.
-    binding: BriefBinding,
+    pub binding: BriefBinding,
     /// The rule that decides.
-    why: Why,
+    pub why: Why,
     /// Every rule with what it says.
-    steps: Vec<ResolutionStep>,
+    pub steps: Vec<ResolutionStep>,
 }
 
 /// The part of a binding that every caller may know.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct BriefBinding {
+pub struct BriefBinding {
     /// Unique in the company.
-    key: BindingKey,
+    pub key: BindingKey,
     /// Which provider answers.
-    provider_key: ProviderKey,
+    pub provider_key: ProviderKey,
     /// A disabled binding refuses every operation.
-    enabled: bool,
+    pub enabled: bool,
 }
 
 /// The answer of `resolve`: its content depends on the caller's permissions.

@@ -72,13 +72,14 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
 }
 
 /// The companies of the host.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct CompaniesView {
-    items: Vec<CompanyId>,
+pub struct CompaniesView {
+    /// Every company.
+    pub items: Vec<CompanyId>,
     /// Companies whose erasure was begun and is not complete. Nothing else can be done in them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    erasing: Vec<CompanyId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub erasing: Vec<CompanyId>,
 }
 
 async fn companies(allowed: HostAuthorized) -> Json<CompaniesView> {
@@ -86,12 +87,13 @@ async fn companies(allowed: HostAuthorized) -> Json<CompaniesView> {
 }
 
 /// A company of the host.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct CompanyView {
-    company_id: CompanyId,
+pub struct CompanyView {
+    /// Which company.
+    pub company_id: CompanyId,
     /// Whether this request made it.
-    is_new: bool,
+    pub is_new: bool,
 }
 
 async fn make_company(

@@ -15,13 +15,14 @@ use memhost_core::{ChangedCount, Page, Service};
 use memhost_types::{AgentId, BindingKey, HookKind, Job, JobFilter, JobId, JobStatus, SourceKind};
 
 /// A job, and what can be done about it.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct JobView {
+pub struct JobView {
+    /// The job.
     #[serde(flatten)]
-    job: Job,
+    pub job: Job,
     /// Whether it can be queued again: it failed or was cancelled.
-    can_retry: bool,
+    pub can_retry: bool,
 }
 
 impl From<Job> for JobView {

@@ -4,14 +4,12 @@ use aide::OperationInput;
 use aide::generate::GenContext;
 use aide::openapi::Operation;
 use axum::extract::FromRequestParts;
-use axum::http::Uri;
 use axum::http::request::Parts;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::extract::misread_query;
-use crate::{Problem, Query, document};
+use crate::{Problem, Query, document, read_query};
 use memhost_types::schema::{cursor, page_size};
 
 /// Which page of a list.
@@ -39,7 +37,7 @@ impl<F: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for ListQuery<F> {
         let is_page = |pair: &&str| matches!(pair.split('=').next(), Some("cursor" | "limit"));
         let (page, filter): (Vec<_>, Vec<_>) =
             parts.uri.query().unwrap_or_default().split('&').partition(is_page);
-        Ok(Self { filter: read(&filter)?, page: read(&page)? })
+        Ok(Self { filter: read_query(&filter.join("&"))?, page: read_query(&page.join("&"))? })
     }
 }
 
@@ -48,16 +46,4 @@ impl<F: JsonSchema> OperationInput for ListQuery<F> {
         document::query_parameters::<F>(operation);
         Query::<PageQuery>::operation_input(ctx, operation);
     }
-}
-
-fn read<T: DeserializeOwned>(pairs: &[&str]) -> Result<T, Problem> {
-    let uri: Uri = format!("/?{}", pairs.join("&"))
-        .parse()
-        .map_err(|_| Problem::invalid("the query is too long"))?;
-    axum::extract::Query::<T>::try_from_uri(&uri).map(|query| query.0).map_err(|rejection| {
-        let text = rejection.body_text();
-        // The fields of both are known.
-        let page = if text.contains("unknown field") { ", `cursor`, `limit`" } else { "" };
-        misread_query(&format!("{text}{page}"))
-    })
 }

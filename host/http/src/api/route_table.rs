@@ -2,7 +2,7 @@
 
 use aide::transform::TransformOperation;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The routes of one tag: for each path its methods, each with the handler, the operation's id, its
 /// summary and, where there is more to say, its description.
@@ -45,9 +45,9 @@ pub(super) fn describe(
 }
 
 /// A list without pages.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "{T}List")]
-pub(super) struct Items<T> {
+pub struct Items<T> {
     /// All of them.
-    pub(super) items: Vec<T>,
+    pub items: Vec<T>,
 }

@@ -9,7 +9,9 @@ use serde_json::Value;
 
 use super::error::McpError;
 use crate::document::without_null;
-use memhost_types::{JsonObject, plain};
+use crate::extract::field_at;
+use crate::objects::{Missing, Objects};
+use memhost_types::JsonObject;
 
 /// The schema of arguments. It is closed: other members are refused.
 pub fn of_arguments<T: JsonSchema>() -> Arc<JsonObject> {
@@ -53,25 +55,22 @@ fn tidy(schema: &mut Value) {
 ///
 /// # Errors
 /// Which argument is not valid, and why.
-pub fn read<T: DeserializeOwned>(arguments: Option<JsonObject>) -> Result<T, McpError> {
-    let value = Value::Object(arguments.unwrap_or_default());
-    serde_path_to_error::deserialize(value).map_err(|error| {
-        let path = error.path().to_string().replace('[', ".").replace(']', "");
-        let path = path.trim_matches('.');
-        let said = plain(&error.inner().to_string());
-        let mut message = said.text;
-        if message.starts_with("is not known here") {
+pub fn read<T: DeserializeOwned + JsonSchema>(
+    arguments: Option<JsonObject>,
+) -> Result<T, McpError> {
+    let (value, missing) = (Value::Object(arguments.unwrap_or_default()), Missing::default());
+    serde_path_to_error::deserialize(Objects(value, &missing)).map_err(|error| {
+        let (field, mut message) =
+            (field_at(&error.path().to_string(), &missing), error.inner().to_string());
+        let known = of_arguments::<T>();
+        let is_known = |name: &str| known["properties"].get(name).is_some();
+        if !field.split('.').next().is_some_and(is_known) {
             message.push_str(
                 "; company, agent, run, project and issue come from the token and the client's \
                  configuration and are \
                  no arguments",
             );
         }
-        let field = match said.field {
-            Some(field) if path.is_empty() || path == field => field,
-            Some(field) => format!("{path}.{field}"),
-            None => path.to_owned(),
-        };
         McpError::arguments(field, message)
     })
 }
@@ -140,8 +139,8 @@ mod tests {
             |json: Value| read::<Sample>(json.as_object().cloned()).unwrap_err().to_string();
         assert!(wrong(json!({"text": "a", "companyId": "other"})).contains("come from the token"));
         let error = wrong(json!({"text": "a", "topK": "3"}));
-        assert!(error.starts_with("topK: ") && error.contains("a whole number"), "{error}");
-        assert!(wrong(json!({})).starts_with("text: is missing"));
+        assert!(error.starts_with("topK: invalid type: string \"3\", expected u32"), "{error}");
+        assert!(wrong(json!({})).starts_with("text: missing field `text`"));
         let fine: Sample = read(json!({"text": "a", "topK": null}).as_object().cloned()).unwrap();
         assert_eq!((fine.text.as_str(), fine.top_k), ("a", None));
         assert!(check_text("text", "ééé", 3).is_ok() && check_text("text", "éééé", 3).is_err());

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::Ledger;
@@ -18,7 +18,7 @@ pub(super) const WHAT: &str = "cost event";
 const AT_ONCE: usize = 200;
 
 /// One page of cost events.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CostEventPage {
     /// At most as many as asked for. There may be fewer, or none, although more follow.

@@ -6,7 +6,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::sums::{SumsQuery, days};
 use super::{BillingError, Ledger};
@@ -22,7 +22,7 @@ const USED_WITHIN: SignedDuration = SignedDuration::from_hours(24);
 const MOST_READ: usize = 200_000;
 
 /// The metrics of one binding, or of a whole company.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Evaluation {
     /// Which binding; absent for all together.
@@ -49,7 +49,7 @@ pub struct Evaluation {
 }
 
 /// The metrics of some days.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EvaluationReport {
     /// The first day, in UTC.

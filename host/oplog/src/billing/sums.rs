@@ -6,7 +6,8 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::ser::Error as _;
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::{BillingError, Ledger};
 use memhost_types::{BindingKey, CompanyId, FieldError, Microcents, Rollup, RollupKey};
@@ -58,7 +59,7 @@ impl GroupBy {
 }
 
 /// One row of sums. Fields by which it is not grouped are absent.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "the names are those of the key's fields")]
 pub struct SumsRow {
@@ -78,13 +79,12 @@ pub struct SumsRow {
 }
 
 /// Sums as they are shown.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SumsView {
     /// Everything that is counted.
-    #[serde(flatten)]
-    #[schemars(with = "Rollup")]
-    pub counts: serde_json::Map<String, serde_json::Value>,
+    #[serde(flatten, serialize_with = "counts")]
+    pub counts: Rollup,
     /// The cost that was billed directly: the sum of the cost events.
     #[serde(rename = "costCents")]
     pub cost: Microcents,
@@ -99,27 +99,23 @@ pub struct SumsView {
     pub latency_p99_us: Option<u64>,
 }
 
-impl SumsView {
-    /// A count, by its name in JSON.
-    pub fn counted(&self, name: &str) -> u64 {
-        self.counts.get(name).and_then(serde_json::Value::as_u64).unwrap_or(0)
+/// The counts of sums, without the parts that have fields of their own.
+fn counts<S: Serializer>(sums: &Rollup, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut counts = serde_json::to_value(sums).map_err(S::Error::custom)?;
+    if let Some(counts) = counts.as_object_mut() {
+        for name in ["latency", "costMicrocents", "reportedCostMicrocents"] {
+            counts.remove(name);
+        }
     }
+    counts.serialize(serializer)
 }
 
 impl From<&Rollup> for SumsView {
     fn from(sums: &Rollup) -> Self {
-        let mut counts = match serde_json::to_value(sums) {
-            Ok(serde_json::Value::Object(counts)) => counts,
-            _ => serde_json::Map::new(),
-        };
-        for name in ["latency", "costMicrocents", "reportedCostMicrocents"] {
-            counts.remove(name);
-        }
-        let (cost, reported_cost) = (sums.cost, sums.reported_cost);
         Self {
-            counts,
-            cost,
-            reported_cost,
+            counts: sums.clone(),
+            cost: sums.cost,
+            reported_cost: sums.reported_cost,
             latency_p50_us: sums.latency.percentile(0.5),
             latency_p99_us: sums.latency.percentile(0.99),
         }
@@ -127,7 +123,7 @@ impl From<&Rollup> for SumsView {
 }
 
 /// The sums of some days.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Sums {
     /// The first day, in UTC.

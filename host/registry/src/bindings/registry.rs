@@ -59,7 +59,7 @@ pub enum Why {
 }
 
 /// One rule of resolution, in the order in which they are asked.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResolutionStep {
     /// Which rule.

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use semver::Version;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::plugins::trust::Signed;
 use memhost_sandbox::Component;
 use memhost_types::{Binding, Digest, Grants, JsonObject, PermissionRequest, VersionChoice};
 
 /// The source of a component.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind", content = "path")]
 pub enum PluginSource {
     /// This binary.
@@ -108,7 +108,7 @@ impl Build for Plugin {
 }
 
 /// A file that was refused.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RefusedPlugin {
     /// Which file.

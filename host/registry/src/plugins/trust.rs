@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::plugins::signature::{SignatureError, TrustedKey, verify};
 use memhost_types::Digest;
@@ -24,7 +24,7 @@ pub struct Trust {
 }
 
 /// The origin of a plugin.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", tag = "state")]
 pub enum Signed {
     /// There is no signature, or no key to check it with.

@@ -11,7 +11,7 @@ use parking_lot::{Mutex, RwLock};
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::activity::ActivityLog;
 use crate::bindings::Bindings;
@@ -42,7 +42,7 @@ const WHILE_LOADING: Duration = Duration::from_secs(2);
 pub(super) const UNCHOSEN: u64 = 0;
 
 /// The last answer of a provider about the system behind it.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HealthFound {
     /// When it was asked.

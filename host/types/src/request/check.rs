@@ -134,7 +134,7 @@ impl ImportRequest {
             if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(line) {
                 return Err(FieldError::new(
                     format!("lines.{number}"),
-                    format!("is not valid JSON: {}", crate::plain_syntax(&error.to_string())),
+                    format!("is not valid JSON: {error}"),
                 ));
             }
         }

@@ -1,23 +1,31 @@
 //! Putting a build into a running host, and waiting until it serves.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::DevArgs;
+use crate::answer::Answer;
 use crate::args::CompanyArgs;
-use crate::output::{escape, line, text};
-use crate::page::items;
+use crate::output::line;
 use crate::session::Session;
-use crate::{CliError, argument, compiler, serve};
+use crate::texts::escape;
+use crate::{CliError, argument, process, serve};
 use memhost_conformance::Network;
-use memhost_core::{Caller, Service, ServiceOptions};
+use memhost_core::plugins::RefusedPlugin;
+use memhost_core::{
+    AdmittedPlugin, BindingView, Caller, Page, PluginView, Service, ServiceOptions,
+};
+use memhost_sandbox::Inspection;
 use memhost_server::{self as server, AdminToken, Endpoint, ServerOptions, Surfaces};
-use memhost_types::{BindingKey, CompanyId, Digest, Grants, JsonObject, PermissionRequest, TextId};
+use memhost_types::{
+    Binding, BindingKey, CompanyId, Digest, Grants, JsonObject, ListPage, ProviderDescription,
+    ProviderKey, RejectedVersion, TextId,
+};
 
 /// How often the host is asked to scan its plugins directory: it admits a file that has not changed
 /// for 200 ms.
@@ -44,7 +52,7 @@ struct Own {
 /// A build that the host admitted.
 pub(super) struct Swapped {
     /// The provider key.
-    pub(super) provider: String,
+    pub(super) provider: ProviderKey,
     pub(super) digest: Digest,
     /// The message for the author.
     pub(super) said: String,
@@ -53,45 +61,49 @@ pub(super) struct Swapped {
 }
 
 impl Place {
-    /// The plugins directory that the arguments name, or a host in this process.
-    pub(super) async fn open(args: &DevArgs, project: &Path) -> Result<Self, CliError> {
-        let config = argument::object("--config", Some(&args.config))?.unwrap_or_default();
-        let network = args.network.network()?;
-        if let Some(plugins) = &args.into {
-            if !plugins.is_dir() {
-                return Err(CliError::input(
-                    "--into",
-                    format!("{} is not a directory", plugins.display()),
-                ));
-            }
-            if network.is_some() {
-                let message = "is for the host that this command runs; the host of --into has its \
-                               own grants: `memhost \
-                               binding grant NAME --http ORIGIN`";
-                return Err(CliError::input("--allow-network", message));
-            }
-            return Ok(Self {
-                plugins: plugins.clone(),
-                company: args.company.clone(),
-                own: None,
-                config,
-                network,
-            });
+    /// The plugins directory of a running host.
+    pub(super) fn of_running(
+        plugins: &Path,
+        config: &str,
+        network: Option<Network>,
+        company: &CompanyArgs,
+    ) -> Result<Self, CliError> {
+        if !plugins.is_dir() {
+            let message = format!("{} is not a directory", plugins.display());
+            return Err(CliError::input("--into", message));
         }
-        let data_dir = args.company.host.data_dir.clone();
+        if network.is_some() {
+            let message = "is for the host that this command runs; the host of --into has its own \
+                           grants: `memhost binding grant NAME --http ORIGIN`";
+            return Err(CliError::input("--allow-network", message));
+        }
+        let (plugins, company) = (plugins.to_owned(), company.clone());
+        let config = argument::object("--config", Some(config))?.unwrap_or_default();
+        Ok(Self { plugins, company, own: None, config, network })
+    }
+
+    /// A host in this process.
+    pub(super) async fn open(
+        project: &Path,
+        config: &str,
+        network: Option<Network>,
+        company: &CompanyArgs,
+        listen: SocketAddr,
+    ) -> Result<Self, CliError> {
+        let config = argument::object("--config", Some(config))?.unwrap_or_default();
+        let data_dir = company.host.data_dir.clone();
         let data_dir = data_dir.unwrap_or_else(|| project.join("target/memhost-dev"));
-        let plugins =
-            args.company.host.plugins_dir.clone().unwrap_or_else(|| data_dir.join("plugins"));
+        let plugins = company.host.plugins_dir.clone().unwrap_or_else(|| data_dir.join("plugins"));
         std::fs::create_dir_all(&plugins)?;
         let mut options = ServiceOptions::new(&data_dir);
         options.plugins_dir = Some(plugins.clone());
-        options.sandbox.compiler = compiler::this_program()?;
+        options.sandbox.compiler = process::this_program()?;
         let service = Service::open(options).await.map_err(CliError::host)?;
         let endpoint =
-            Endpoint::bind(&args.listen.into(), Surfaces::All).await.map_err(CliError::host)?;
+            Endpoint::bind(&listen.into(), Surfaces::All).await.map_err(CliError::host)?;
         let (token, shown) = AdminToken::of_data_dir(&data_dir, true).map_err(CliError::host)?;
         let (url, shown) = (endpoint.address().to_string(), shown.unwrap_or_default());
-        let mut company = args.company.clone();
+        let mut company = company.clone();
         let name = company
             .company
             .filter(|company| !company.is_empty())
@@ -155,25 +167,23 @@ impl Place {
         let session = self.session().await?;
         let mut scans = 0;
         while scans < SCANS {
-            let plugins = session.host.post("/control/v1/plugins/scan", &json!({})).await?;
-            let is_it = |plugin: &&Value| text(plugin, "/digest") == digest.to_string();
-            if let Some(plugin) = items(&plugins, "admitted").iter().find(is_it) {
-                return self.serving(&session, plugin, digest).await.map(Some);
+            let plugins: Answer<PluginView> =
+                session.host.post("/control/v1/plugins/scan", &json!({})).await?;
+            let plugins = plugins.read()?;
+            let is_it = |plugin: &&AdmittedPlugin| plugin.inspection.digest == digest;
+            if let Some(plugin) = plugins.admitted.iter().find(is_it) {
+                return self.serving(&session, &plugin.inspection).await.map(Some);
             }
-            let is_its_file = |refused: &&Value| {
-                Path::new(&text(refused, "/path")).file_name() == target.file_name()
-            };
-            if let Some(refused) = items(&plugins, "refused").iter().find(is_its_file) {
-                let reason = text(refused, "/reason");
+            let is_its_file = |path: &Path| path.file_name() == target.file_name();
+            let refused = plugins.refused.iter().find(|refused| is_its_file(&refused.path));
+            if let Some(RefusedPlugin { reason, .. }) = refused {
                 line(&format!(
                     "the host refuses the build: {reason}; the previous build keeps serving"
                 ))?;
                 return Ok(None);
             }
             // Compiling has a limit of its own.
-            let is_its_file =
-                |path: &Value| Path::new(&text(path, "")).file_name() == target.file_name();
-            scans += u32::from(!items(&plugins, "admitting").iter().any(is_its_file));
+            scans += u32::from(!plugins.admitting.iter().any(|path| is_its_file(path)));
             tokio::time::sleep(BETWEEN_SCANS).await;
         }
         let message = format!(
@@ -187,33 +197,29 @@ impl Place {
     async fn serving(
         &self,
         session: &Session,
-        plugin: &Value,
-        digest: Digest,
+        inspection: &Inspection,
     ) -> Result<Swapped, CliError> {
-        let provider = text(plugin, "/description/providerKey");
-        let build =
-            format!("{provider} {} ({})", text(plugin, "/description/version"), digest.short());
+        let (description, digest) = (&inspection.description, inspection.digest);
+        let provider = description.provider_key.clone();
+        let build = format!("{provider} {} ({})", description.version, digest.short());
         if session.company.is_empty() {
             let said =
                 format!("{build} is admitted; add --company NAME to see which bindings it serves");
             return Ok(Swapped { provider, digest, said, is_rollback_reported: false });
         }
         if let Some(own) = &self.own {
-            self.bind(own, session, plugin, &provider).await?;
+            self.bind(own, session, description).await?;
         }
-        let bindings = session.get("bindings").await?;
         let mut said = Vec::new();
-        for binding in
-            items(&bindings, "items").iter().filter(|binding| binding["providerKey"] == *provider)
-        {
-            let key = text(binding, "/key");
+        for view in bindings_of(session, &provider).await? {
+            let key = view.binding.key;
             // A binding switches to another build at its next call.
             let body =
                 json!({ "scope": { "companyId": session.company }, "bindingKey": key, "limit": 1 });
-            let called = session.host.post(&session.runtime("list"), &body).await;
-            let now = session.get(&format!("bindings/{}", escape(&key))).await?;
+            let called = session.host.post::<ListPage>(&session.runtime("list"), &body).await;
+            let now = binding(session, &key).await?;
             said.push(match called {
-                _ if text(&now, "/serving/digest") == digest.to_string() => {
+                _ if now.serving.as_ref().is_some_and(|build| build.digest == digest) => {
                     format!("serves the binding {key}")
                 }
                 Err(error) => format!("does not serve the binding {key}: {error}"),
@@ -234,19 +240,17 @@ impl Place {
     /// Why the host went back to the previous build for this binding, if it did.
     pub(super) async fn rollback(
         &self,
-        key: &str,
+        key: &BindingKey,
         digest: Digest,
     ) -> Result<Option<String>, CliError> {
         let session = self.session().await?;
-        if session.company.is_empty() || key.is_empty() {
+        if session.company.is_empty() {
             return Ok(None);
         }
-        let binding = session.get(&format!("bindings/{}", escape(key))).await?;
-        let kept = items(&binding, "rejectedVersions")
-            .iter()
-            .find(|kept| text(kept, "/digest") == digest.to_string());
-        Ok(kept.map(|kept| {
-            format!("the host went back to the previous build for {key}: {}", text(kept, "/reason"))
+        let rejected = binding(&session, key).await?.rejected_versions;
+        let rejected = rejected.into_iter().find(|rejected| rejected.digest == digest);
+        Ok(rejected.map(|RejectedVersion { reason, .. }| {
+            format!("the host went back to the previous build for {key}: {reason}")
         }))
     }
 
@@ -256,13 +260,11 @@ impl Place {
         &self,
         own: &Own,
         session: &Session,
-        plugin: &Value,
-        provider: &str,
+        description: &ProviderDescription,
     ) -> Result<(), CliError> {
-        let asked = plugin["description"]["permissions"].clone();
-        let asked: Vec<PermissionRequest> =
-            serde_json::from_value(asked).map_err(CliError::host)?;
-        let asked: Vec<_> = asked.iter().map(|request| request.resolved(&self.config)).collect();
+        let provider = &description.provider_key;
+        let asked = description.permissions.iter();
+        let asked: Vec<_> = asked.map(|request| request.resolved(&self.config)).collect();
         let company = CompanyId::parse(&session.company).map_err(CliError::host)?;
         let grants = match &self.network {
             Some(network) => {
@@ -274,22 +276,17 @@ impl Place {
             }
             None => Grants { http: Vec::new(), secrets: Vec::new(), ..Grants::all_of(&asked) },
         };
-        let bindings = session.get("bindings").await?;
-        let found =
-            items(&bindings, "items").iter().find(|binding| binding["providerKey"] == *provider);
-        if let Some(binding) = found {
-            // From an earlier run, which may have had other flags.
-            let before: Grants =
-                serde_json::from_value(binding["grants"].clone()).map_err(CliError::host)?;
+        if let Some(view) = bindings_of(session, provider).await?.into_iter().next() {
+            // Of an earlier run, which may have had other flags.
+            let Binding { key, grants: before, .. } = view.binding;
             let now = Grants { http: grants.http, secrets: grants.secrets, ..before };
-            let key = BindingKey::parse(&text(binding, "/key")).map_err(CliError::host)?;
             let set = own.service.set_grants(&Caller::operator(), &company, &key, None, now).await;
             set.map_err(CliError::host)?;
         } else {
             let body = json!({
                 "key": provider, "providerKey": provider, "config": self.config, "grants": grants, "default": true,
             });
-            session.post("bindings", &body).await?;
+            session.post::<BindingView>("bindings", &body).await?;
         }
         Ok(())
     }
@@ -306,20 +303,34 @@ impl Place {
     }
 }
 
+/// The bindings that a provider serves.
+async fn bindings_of(
+    session: &Session,
+    provider: &ProviderKey,
+) -> Result<Vec<BindingView>, CliError> {
+    let all: Answer<Page<BindingView>> = session.get("bindings").await?;
+    let all = all.read()?.items.into_iter();
+    Ok(all.filter(|view| view.binding.provider_key == *provider).collect())
+}
+
+async fn binding(session: &Session, key: &BindingKey) -> Result<BindingView, CliError> {
+    session.get(&format!("bindings/{}", escape(key.as_str()))).await?.read()
+}
+
 /// Why another build still serves a binding.
-fn why(binding: &Value, digest: Digest) -> String {
-    let is_it = |build: &&Value| text(build, "/digest") == digest.to_string();
-    if let Some(kept) = items(binding, "rejectedVersions").iter().find(is_it) {
-        return text(kept, "/reason");
+fn why(view: &BindingView, digest: Digest) -> String {
+    if let Some(rejected) = view.rejected_versions.iter().find(|build| build.digest == digest) {
+        return rejected.reason.clone();
     }
-    if items(binding, "waiting").iter().any(|build| is_it(&build)) {
+    if view.waiting.iter().any(|waiting| waiting.build.digest == digest) {
         return format!(
             "it requests more than was granted; see `memhost binding grant {}`",
-            text(binding, "/key")
+            view.binding.key
         );
     }
+    let version = view.serving.as_ref().map(|build| build.version.to_string());
     format!(
         "{} does; its version is higher, or the binding is pinned to it",
-        text(binding, "/serving/version")
+        version.unwrap_or_default()
     )
 }

@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::CliError;
-use crate::output::text;
-use memhost_types::OperationKind;
+use memhost_types::{BindingKey, Operation, OperationKind, PayloadSnapshot};
 
 /// An operation that can be repeated.
 pub(super) struct Recorded {
@@ -18,12 +17,10 @@ pub(super) struct Recorded {
 
 impl Recorded {
     /// From a record that holds the whole request.
-    pub(super) fn of(operation: &Value, binding: &Value) -> Result<Self, CliError> {
-        let (id, kind) = (text(operation, "/id"), text(operation, "/kind"));
+    pub(super) fn of(operation: &Operation, key: &BindingKey) -> Result<Self, CliError> {
+        let (id, kind) = (operation.id, operation.kind);
         let wrong = |message: String| CliError::input("OPERATION", format!("{id} {message}"));
-        let asked = kind
-            .parse::<OperationKind>()
-            .ok()
+        let asked = Some(kind)
             .filter(|kind| !matches!(kind, OperationKind::Export | OperationKind::Import));
         let Some(route) = asked.and_then(OperationKind::route) else {
             return Err(wrong(format!(
@@ -31,17 +28,16 @@ impl Recorded {
                  operation"
             )));
         };
-        let key = text(binding, "/key");
         let how = format!(
             "it must be made under the policy `{{\"retention\":{{\"snapshots\":\"full\"}}}}` of \
              the binding `{key}`; \
              `memhost binding update {key} --policy JSON` sets the whole policy"
         );
-        let kept = operation["payload"]["text"]
-            .as_str()
+        let PayloadSnapshot { text: kept, bytes } = operation
+            .payload
+            .as_ref()
             .ok_or_else(|| wrong(format!("has no copy of its request: {how}")))?;
-        let bytes = operation["payload"]["bytes"].as_u64().unwrap_or_default();
-        if bytes > kept.len() as u64 {
+        if *bytes > kept.len() as u64 {
             return Err(wrong(format!(
                 "has only {} of {bytes} bytes of its request: {how}",
                 kept.len()
@@ -53,21 +49,21 @@ impl Recorded {
             members.retain(|_, value| !value.is_null());
             // Only the host that made a cursor accepts it.
             members.remove("cursor");
-            members.insert("bindingKey".to_owned(), key.into());
+            members.insert("bindingKey".to_owned(), key.as_str().into());
         }
-        Ok(Self { route, request, is_write: asked.is_some_and(OperationKind::is_write) })
+        Ok(Self { route, request, is_write: kind.is_write() })
     }
 }
 
 /// What a record says of an answer: the records, their number, and the outcome.
-pub(super) fn outline(operation: &Value) -> Value {
+pub(super) fn outline(operation: &Operation) -> Value {
     let outline = json!({
-        "outcome": operation["outcome"],
-        "recordCount": operation["recordCount"],
-        "records": operation.get("records").cloned().unwrap_or_else(|| json!([])),
-        "error": operation["error"],
+        "outcome": operation.outcome,
+        "recordCount": operation.record_count,
+        "records": operation.records,
+        "error": operation.error,
     });
-    without_id(&outline, &text(operation, "/id"))
+    without_id(&outline, &operation.id.to_string())
 }
 
 /// An answer without what differs each time: the operation's id, also within other ids, and times.
@@ -98,17 +94,23 @@ fn without_id(value: &Value, id: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plugin::trial::id;
 
-    fn operation(kind: &str, text: &str, bytes: u64) -> Value {
-        json!({ "id": "op-7", "kind": kind, "payload": { "text": text, "bytes": bytes } })
+    fn operation(kind: &str, payload: Option<(&str, u64)>) -> Operation {
+        serde_json::from_value(json!({
+            "id": "0199f0a0-0000-7000-8000-000000000000", "companyId": "acme", "kind": kind,
+            "outcome": "succeeded", "principal": "operator", "scope": { "companyId": "acme" },
+            "startedAt": "2026-11-01T00:00:00Z", "recordCount": 0,
+            "payload": payload.map(|(text, bytes)| json!({ "text": text, "bytes": bytes })),
+        }))
+        .unwrap()
     }
 
     #[test]
     fn a_request_comes_back_without_what_is_of_its_host() {
         let asked = r#"{"query":"gate","cursor":"x","bindingKey":null}"#;
-        let found =
-            Recorded::of(&operation("list", asked, asked.len() as u64), &json!({ "key": "notes" }))
-                .unwrap();
+        let operation = operation("list", Some((asked, asked.len() as u64)));
+        let found = Recorded::of(&operation, &id("notes").unwrap()).unwrap();
         assert_eq!(
             (found.route, found.request),
             ("list", json!({ "query": "gate", "bindingKey": "notes" }))
@@ -117,18 +119,18 @@ mod tests {
 
     #[test]
     fn a_record_without_a_whole_request_says_how_to_keep_one() {
-        let binding = json!({ "key": "notes" });
-        let cut =
-            Recorded::of(&operation("query", "{", 3_000), &binding).err().unwrap().to_string();
+        let said = |operation: &Operation| {
+            Recorded::of(operation, &id("notes").unwrap()).err().unwrap().to_string()
+        };
+        let cut = said(&operation("query", Some(("{", 3_000))));
         assert!(cut.contains("1 of 3000 bytes") && cut.contains("snapshots"), "{cut}");
-        let none = json!({ "id": "op-7", "kind": "query" });
-        let none = Recorded::of(&none, &binding).err().unwrap().to_string();
+        let none = said(&operation("query", None));
         assert!(
-            none.contains("op-7 has no copy of its request")
+            none.contains("-000000000000 has no copy of its request")
                 && none.contains("binding update notes"),
             "{none}"
         );
-        assert!(Recorded::of(&operation("extraction", "{}", 2), &binding).is_err());
+        assert!(said(&operation("extraction", Some(("{}", 2)))).contains("is of the kind"));
     }
 
     #[test]

@@ -5,86 +5,113 @@ use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::ReplayArgs;
+use crate::answer::Answer;
+use crate::args::CompanyArgs;
 use crate::argument::without_nulls;
 use crate::connection::Connection;
-use crate::output::{escape, text};
-use crate::page::{items, next_cursor};
 use crate::plugin::trial::{self, Trial};
 use crate::session::Session;
+use crate::texts::escape;
 use crate::{Backend, CliError};
-use memhost_core::restore_backup;
+use memhost_core::{BindingView, restore_backup};
 use memhost_files::{Copied, Directory, durable};
-use memhost_types::Pages;
+use memhost_types::{
+    Binding, ListPage, Operation, Pages, RecordWrite, Scope, Snippet, UpsertRequest, UpsertResponse,
+};
 
 /// The most records that are copied from a running host.
 const MOST_RECORDS: usize = 10_000;
 /// The number of records in one request.
 const PAGE: usize = 500;
 
+/// Where the stored data comes from.
+pub(super) enum Data<'a> {
+    Backup(&'a Path),
+    /// The data directory of a stopped host.
+    Stopped(&'a Path),
+    /// The records that a running host lists.
+    Running,
+    /// A running host has the operation, and there are no records.
+    Nothing,
+}
+
 /// The operation, its binding, and the stored data.
 pub(super) struct State {
-    pub(super) operation: Value,
-    pub(super) binding: Value,
+    pub(super) operation: Operation,
+    pub(super) binding: Binding,
     /// A description of the data.
     pub(super) about: String,
     /// The build that serves the binding, if the copy has it.
     pub(super) build: Option<PathBuf>,
-    records: Vec<Value>,
+    records: Vec<Snippet>,
 }
 
 impl State {
     /// Reads the operation. Copied data goes to the directories `before` and `after` of `scratch`.
-    pub(super) async fn take(args: &ReplayArgs, scratch: &Path) -> Result<Self, CliError> {
+    pub(super) async fn take(
+        id: &str,
+        from: Data<'_>,
+        company: &CompanyArgs,
+        scratch: &Path,
+    ) -> Result<Self, CliError> {
         let copies = [scratch.join("before"), scratch.join("after")];
-        let about = match (&args.backup, &args.company.host.data_dir) {
-            (Some(backup), _) => {
+        let about = match from {
+            Data::Backup(backup) => {
                 for copy in &copies {
                     restore_backup(backup, &copy.join("data")).map_err(CliError::host)?;
                 }
                 format!("a copy of the backup {}", backup.display())
             }
-            (None, Some(data_dir)) => {
+            Data::Stopped(data_dir) => {
                 copy_stopped(data_dir, &copies)?;
                 format!("a copy of {}", data_dir.display())
             }
-            (None, None) => return Self::of_running(args).await,
+            Data::Running => return Self::of_running(id, false, company).await,
+            Data::Nothing => return Self::of_running(id, true, company).await,
         };
-        Self::of_copy(args, &copies[0], about).await
+        Self::of_copy(id, company, &copies[0], about).await
     }
 
-    async fn of_copy(args: &ReplayArgs, copy: &Path, about: String) -> Result<Self, CliError> {
-        let connection = Connection::of(&args.company.host)?;
+    async fn of_copy(
+        id: &str,
+        named: &CompanyArgs,
+        copy: &Path,
+        about: String,
+    ) -> Result<Self, CliError> {
+        let connection = Connection::of(&named.host)?;
         let missing =
             || CliError::input("--company", "is missing; give it, or set MEMHOST_COMPANY");
-        let company = args.company.named(&connection).ok_or_else(missing)?;
+        let company = named.named(&connection).ok_or_else(missing)?;
         let service = trial::without_background(copy).await?;
-        let (host, format) = (Backend::of(service), args.company.host.output.format());
+        let (host, format) = (Backend::of(service), named.host.output.format());
         let session = Session { host, format, company, agent: None, connection };
-        let (operation, binding) = known(args, &session).await?;
-        let digest = text(&binding, "/serving/digest").replace(':', "-");
-        let build = copy.join("data/components").join(format!("{digest}.wasm"));
-        let build = Some(build).filter(|build| !digest.is_empty() && build.is_file());
+        let (operation, BindingView { binding, serving, .. }) = known(id, &session).await?;
+        let build = serving.map(|build| {
+            let digest = build.digest.to_string().replace(':', "-");
+            copy.join("data/components").join(format!("{digest}.wasm"))
+        });
+        let build = build.filter(|build| build.is_file());
         Ok(Self { operation, binding, about, build, records: Vec::new() })
     }
 
-    async fn of_running(args: &ReplayArgs) -> Result<Self, CliError> {
-        let session = args.company.open().await?;
-        let (operation, binding) = known(args, &session).await?;
+    async fn of_running(id: &str, is_empty: bool, company: &CompanyArgs) -> Result<Self, CliError> {
+        let session = company.open().await?;
+        let (operation, BindingView { binding, .. }) = known(id, &session).await?;
         let (mut records, mut pages) = (Vec::new(), Pages::default());
-        let mut next = pages.next().filter(|_| !args.empty);
+        let mut next = pages.next().filter(|_| !is_empty);
         while let Some(cursor) = next.take_if(|_| records.len() < MOST_RECORDS) {
             let body = without_nulls(json!({
-                "scope": { "companyId": session.company }, "bindingKey": binding["key"], "limit": PAGE, "cursor": cursor,
+                "scope": { "companyId": session.company }, "bindingKey": binding.key, "limit": PAGE, "cursor": cursor,
             }));
-            let page = session.host.post(&session.runtime("list"), &body).await?;
-            records.extend_from_slice(items(&page, "items"));
-            pages.go_on(next_cursor(&page));
+            let page: Answer<ListPage> = session.host.post(&session.runtime("list"), &body).await?;
+            let page = page.read()?;
+            records.extend(page.items);
+            pages.go_on(page.next_cursor);
             next = pages.next();
         }
-        let about = match args.empty {
+        let about = match is_empty {
             true => "an empty store".to_owned(),
             false => format!(
                 "the {}{} records that the host lists, without agents and other data of the \
@@ -99,41 +126,41 @@ impl State {
 
     /// Writes the listed records through the provider.
     pub(super) async fn fill(&self, trial: &Trial) -> Result<(), CliError> {
-        let of_one_source = self.records.chunk_by(|one, next| one["source"] == next["source"]);
+        let of_one_source = self.records.chunk_by(|one, next| one.source == next.source);
         for records in of_one_source.flat_map(|records| records.chunks(PAGE)) {
-            let written: Vec<Value> = records.iter().map(record).collect();
-            let mut body = json!({
-                "scope": { "companyId": trial.company }, "bindingKey": trial.key, "records": written,
-            });
-            if !records[0]["source"].is_null() {
-                body["source"] = records[0]["source"].clone();
-            }
-            trial.host.post(&trial.runtime("records"), &body).await?;
+            let body = UpsertRequest {
+                binding_key: Some(trial.key.clone()),
+                scope: Scope::company(trial.company.clone()),
+                source: records.first().and_then(|record| record.source.clone()),
+                records: records.iter().map(record).collect(),
+                visibility: None,
+            };
+            let records = trial.runtime("records");
+            trial.host.post::<UpsertResponse>(&records, &body).await?;
         }
         Ok(())
     }
 }
 
-fn record(snippet: &Value) -> Value {
-    let mut record =
-        json!({ "id": snippet["handle"]["providerRecordId"], "text": snippet["text"] });
-    for name in ["summary", "metadata"] {
-        if !snippet[name].is_null() {
-            record[name] = snippet[name].clone();
-        }
+fn record(snippet: &Snippet) -> RecordWrite {
+    RecordWrite {
+        id: Some(snippet.handle.provider_record_id.clone()),
+        summary: snippet.summary.clone(),
+        metadata: snippet.metadata.clone(),
+        ..RecordWrite::new(snippet.text.as_str())
     }
-    record
 }
 
 /// The operation and its binding.
-async fn known(args: &ReplayArgs, session: &Session) -> Result<(Value, Value), CliError> {
-    let operation = session.get(&format!("operations/{}", escape(&args.id))).await?;
-    let key = text(&operation, "/bindingKey");
-    if key.is_empty() {
-        let message = format!("{} reached no binding, so it cannot be repeated", args.id);
+async fn known(id: &str, session: &Session) -> Result<(Operation, BindingView), CliError> {
+    let operation: Answer<Operation> = session.get(&format!("operations/{}", escape(id))).await?;
+    let operation = operation.read()?;
+    let Some(key) = &operation.binding_key else {
+        let message = format!("{id} reached no binding, so it cannot be repeated");
         return Err(CliError::input("OPERATION", message));
-    }
-    let binding = session.get(&format!("bindings/{}", escape(&key))).await?;
+    };
+    let path = format!("bindings/{}", escape(key.as_str()));
+    let binding = session.get(&path).await?.read()?;
     Ok((operation, binding))
 }
 

@@ -4,7 +4,7 @@ use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Service;
 use crate::error::ServiceError;
@@ -22,7 +22,7 @@ use memhost_types::{
 };
 
 /// A binding as it is shown.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BindingView {
     /// The binding.
@@ -36,13 +36,13 @@ pub struct BindingView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub serving: Option<BuildView>,
     /// Newer builds that ask for more than was granted.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<WaitingView>,
     /// Builds that were tried and do not serve.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rejected_versions: Vec<RejectedVersion>,
     /// Warnings, a sentence each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// The state of its circuit breaker.
     pub breaker: BreakerState,
@@ -61,7 +61,7 @@ pub struct BindingView {
 }
 
 /// One build as it is shown.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BuildView {
     /// The digest that identifies it.
@@ -71,7 +71,7 @@ pub struct BuildView {
 }
 
 /// A build that waits for a decision.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WaitingView {
     /// Which.
@@ -82,7 +82,7 @@ pub struct WaitingView {
 }
 
 /// The usage of a binding's limits and grants.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageView {
     /// The most memory that one instance had after a call (limit `memoryBytes`).
@@ -106,7 +106,7 @@ pub struct UsageView {
 }
 
 /// The requests of a binding's provider beside its grants.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GrantsView {
     /// The grants.
@@ -122,7 +122,7 @@ pub struct GrantsView {
 }
 
 /// One thing that is asked for.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AskedView {
     /// The request, its reason, and whether the provider works without it.

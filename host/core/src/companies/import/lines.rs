@@ -14,7 +14,7 @@ use memhost_records::Records;
 use memhost_store::{self as store, Change, Table, Transacted};
 use memhost_types::{
     Binding, BindingId, BindingKey, CompanyId, DeliveryStatus, FieldError, Operation, RecordHandle,
-    Scope, Snippet, limits, plain_syntax,
+    Scope, Snippet, limits,
 };
 
 /// Bytes that are written between two waits for the disk.
@@ -90,9 +90,8 @@ impl<'a> Importing<'a> {
                 .map_err(ServiceError::host)?,
             false => row::line(&text),
         };
-        let line = line.map_err(|message| {
-            self.wrong(&format!("is no line of an export: {}", plain_syntax(&message)))
-        })?;
+        let line =
+            line.map_err(|message| self.wrong(&format!("is no line of an export: {message}")))?;
         if !matches!(line, Line::Own { .. }) {
             self.hand_over(true).await?;
         }

@@ -1,18 +1,55 @@
-//! The program that started this one, as seen through standard input: what it says first, and
-//! whether it is still there.
+//! Other processes: the one that compiles a component, which is this program started again so that
+//! it can be limited and killed; and the one that started this program, as seen through standard
+//! input.
 
 use std::io::{BufRead, ErrorKind, Read};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use clap::Args;
 use tokio::sync::oneshot;
 
 use super::CliError;
+use memhost_sandbox::{CompileLimits, CompileSetup, Compiler, CompilerProcess, compile_component};
 
 /// The longest first line, in bytes.
 const MAX_LINE: u64 = 4_096;
 /// How long the first line may take.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Args)]
+pub(super) struct CompileArgs {
+    /// Bytes of address space that it may use.
+    #[arg(long)]
+    memory_bytes: u64,
+    /// Seconds of computing that it may use, on all cores together.
+    #[arg(long)]
+    cpu_seconds: u64,
+    /// Make code that counts its instructions.
+    #[arg(long)]
+    fuel: bool,
+}
+
+/// Compiles the component on the standard input.
+pub(super) fn compile(args: &CompileArgs) -> Result<(), CliError> {
+    let setup = CompileSetup {
+        memory_bytes: args.memory_bytes,
+        cpu_seconds: args.cpu_seconds,
+        measures_fuel: args.fuel,
+    };
+    Ok(compile_component(setup)?)
+}
+
+/// This program as the compiler, with the default limits.
+pub(super) fn this_program() -> Result<Compiler, CliError> {
+    within(CompileLimits::default())
+}
+
+/// This program as the compiler, with these limits.
+pub(super) fn within(limits: CompileLimits) -> Result<Compiler, CliError> {
+    let program = CompilerProcess::this_program().map_err(CliError::host)?;
+    Ok(Compiler::Process(CompilerProcess { limits, ..program }))
+}
 
 /// The first line of standard input, without its end.
 pub(super) fn first_line() -> Result<String, CliError> {
