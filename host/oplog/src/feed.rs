@@ -8,6 +8,7 @@
 //! it was. A follower that was away for longer, or during a restart, gets a reset and the
 //! operations that ended meanwhile, from the log.
 
+mod notice;
 mod place;
 mod ring;
 
@@ -19,58 +20,16 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+pub use self::notice::{HostEvent, Notice};
 pub use self::place::Place;
 use self::place::Places;
 use self::ring::{Found, Ring};
 use memhost_ports::Clock;
 use memhost_store::{self as store, Table, TableWrite};
-use memhost_types::{BudgetView, CompanyId, Job, Operation, PluginChange};
+use memhost_types::{BudgetView, CompanyId, Job, Operation};
 
 /// Followers that one token, or one session of the explorer, may have at a time.
 pub const MAX_FOLLOWERS_OF_CALLER: usize = 32;
-
-/// Something that happened.
-#[derive(Debug, Clone, PartialEq)]
-pub enum HostEvent {
-    /// An operation ended. Without its guest's log and the snapshot of its request, which the
-    /// operation log has.
-    Operation(Arc<Operation>),
-    /// A job is new or has changed.
-    Job(Box<Job>),
-    /// The state of a budget has changed.
-    Budget(Box<BudgetView>),
-    /// A plugin's file was admitted, refused or removed.
-    Plugin(PluginChange),
-    /// Events before this were missed: who shows a list must read it again.
-    Reset,
-}
-
-impl HostEvent {
-    /// Every name that can be asked for.
-    pub const KINDS: [&'static str; 4] = ["operation", "job", "budget", "plugin"];
-
-    /// Its name.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Operation(_) => "operation",
-            Self::Job(_) => "job",
-            Self::Budget(_) => "budget",
-            Self::Plugin(_) => "plugin",
-            Self::Reset => "reset",
-        }
-    }
-}
-
-/// An event with its position.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Notice {
-    /// Where to go on from after this one; opaque.
-    pub id: String,
-    /// The company it belongs to. `None`: the host.
-    pub company_id: Option<CompanyId>,
-    /// What.
-    pub happened: HostEvent,
-}
 
 /// The feed of a host.
 pub struct Feed {
@@ -321,7 +280,7 @@ mod tests {
     use super::ring::{KEPT, MAX_KEPT_BYTES, weight};
     use super::*;
     use memhost_ports::SystemClock;
-    use memhost_types::{OperationId, PluginOutcome};
+    use memhost_types::{OperationId, PluginChange, PluginOutcome};
 
     fn told(feed: &Feed, count: u64) {
         (0..count).for_each(|_| feed.publish(None, HostEvent::Reset));

@@ -7,16 +7,15 @@ use serde::Deserialize;
 use tokio::sync::Notify;
 
 use crate::billing::Ledger;
-use crate::error::OplogError;
 use crate::feed::Feed;
 use crate::metrics::Metrics;
-use crate::operation::{OpenOperation, Opened, OperationSink};
-use crate::refusals::{Counted, Reason, Refusals};
-use memhost_access::{Attached, Caller};
+use crate::operation::OperationSink;
+use crate::refusals::{Counted, Refusals};
+use memhost_access::Attached;
 use memhost_ports::Clock;
 use memhost_records::Records;
 use memhost_store::{CompactionMark, Store, StoreError};
-use memhost_types::{CompanyId, Operation, OperationKind, Refusal, Scope};
+use memhost_types::Operation;
 
 /// Whether the answer to a read waits until its operation is on disk. The answer to a write always
 /// does.
@@ -88,31 +87,6 @@ impl Oplog {
             audit,
             records,
         }))
-    }
-
-    /// Records a refusal whose scope is a company, or counts it in an earlier one of this minute.
-    /// Answers the refusal as an error, or why it could not be recorded.
-    pub async fn refuse(
-        self: &Arc<Self>,
-        caller: &Caller,
-        kind: OperationKind,
-        company: CompanyId,
-        refusal: Refusal,
-    ) -> OplogError {
-        let token = OpenOperation::counted_for(caller);
-        let again = token.and_then(|token| {
-            let reason = Reason { token: Some(token), kind, code: refusal.error.code };
-            self.refusals.again(&company, &reason, self.clock.now())
-        });
-        if let Some(operation_id) = again {
-            self.metrics.refused(kind, &company);
-            let Refusal { outcome, error } = refusal;
-            return OplogError::Ended { operation_id, outcome, error };
-        }
-        match Opened::begin(self, caller, kind, &Scope::company(company)).await {
-            Ok(opened) => opened.refuse(refusal).await,
-            Err(error) => error,
-        }
     }
 
     /// Writes the numbers of the minutes that have ended; with `also_this` those of the current

@@ -10,9 +10,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
+use uuid::Uuid;
 
 pub use self::sink::{OperationContext, OperationSink};
 pub use self::state::{Concluded, Ended, Ending, Intended, Opened};
+use crate::events;
 use crate::log::Oplog;
 use crate::refusals::Reason;
 use memhost_access::Caller;
@@ -20,7 +22,7 @@ use memhost_executor::to_json;
 use memhost_records::{OperationMarks, Ownership, Progress, Reader, RowChanges};
 use memhost_store::{Lease, StoreError, TableWrite};
 use memhost_types::{
-    AttributionMode, Binding, ExtractionJob, HookContext, JsonObject, LogLine, Operation,
+    AttributionMode, Binding, Event, ExtractionJob, HookContext, JsonObject, LogLine, Operation,
     OperationError, OperationErrorCode, OperationId, OperationKind, Outcome, PayloadSnapshot,
     Principal, RecordHandle, Refusal, Scope, Snapshots, SourceRef, Usage, limits,
 };
@@ -34,7 +36,7 @@ enum Stage {
     /// The provider answered: what it did is done.
     Answered,
     /// The completion was handed to the store.
-    Ended,
+    Completed,
 }
 
 /// What an operation has in every state. Dropping it before its end records it as interrupted, with
@@ -204,7 +206,7 @@ impl OpenOperation {
         let progress = match self.stage {
             Stage::Open => Progress::NotCalled,
             Stage::Answered => Progress::Answered,
-            Stage::Called | Stage::Ended => Progress::Called(error),
+            Stage::Called | Stage::Completed => Progress::Called(error),
         };
         self.marks.end(&self.log.records, progress, self.log.clock.now())
     }
@@ -386,6 +388,48 @@ impl OpenOperation {
         })
     }
 
+    /// Notes what the metadata of an item say of who asks.
+    pub fn note_context(&mut self, metadata: Option<&JsonObject>) {
+        self.context.note(metadata);
+    }
+
+    /// Notes the operation that the provider is told: the same for every attempt.
+    pub fn set_told(&mut self, told: OperationId) {
+        self.context.told = Some(told.uuid());
+    }
+
+    /// Adds the events that the sinks of the binding have of this operation.
+    fn add_events(&mut self) {
+        let operation = &self.operation;
+        let sinks = self.log.sinks.at(&operation.company_id, operation.binding_key.as_ref());
+        if sinks.is_empty() {
+            return;
+        }
+        let told = sinks.iter().flat_map(|sink| sink.events(operation, &self.context));
+        let (first, now) =
+            (self.context.told.unwrap_or_else(|| operation.id.uuid()), self.log.clock.now());
+        let mut rows = Vec::new();
+        for (event, number) in told.zip(0..) {
+            let event = Event {
+                // Another attempt of the same operation leaves the same events.
+                id: Uuid::from_u128(first.as_u128().wrapping_add(number)),
+                company_id: operation.company_id.clone(),
+                principal: operation.principal.clone(),
+                received_at: now,
+                event,
+            };
+            match events::changes(&event) {
+                Ok(changes) => rows.extend(
+                    changes
+                        .into_iter()
+                        .map(|change| TableWrite::new(change.table, change.key, change.new)),
+                ),
+                Err(error) => tracing::error!(%error, "an operation's event could not be written"),
+            }
+        }
+        self.beside.extend(rows);
+    }
+
     fn change(&mut self) -> &mut Operation {
         Arc::make_mut(&mut self.operation)
     }
@@ -397,7 +441,7 @@ impl OpenOperation {
 
     /// Fills in how it ended. From here on the operation is only written.
     fn end(&mut self, outcome: Outcome, error: Option<OperationError>) {
-        self.stage = Stage::Ended;
+        self.stage = Stage::Completed;
         self.merge_metered();
         let now = self.log.clock.now();
         let operation = self.change();
@@ -420,7 +464,7 @@ impl OpenOperation {
 impl Drop for OpenOperation {
     fn drop(&mut self) {
         let message = match self.stage {
-            Stage::Ended => return,
+            Stage::Completed => return,
             Stage::Open | Stage::Called => {
                 "the caller went away before the provider answered; whether a write happened is \
                  not known"

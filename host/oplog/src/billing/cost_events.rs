@@ -5,15 +5,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::Ledger;
+use super::ledger::Ledger;
+use super::rows::WHAT;
 use memhost_store::{
     self as store, Change, CostsTrimmed, Expected, Found, FoundPage, Store, StoreError, Table,
-    TableWrite, Transacted,
+    Transacted,
 };
-use memhost_types::{CompanyId, CostEvent, CostEventFilter, Operation};
+use memhost_types::{CompanyId, CostEvent, CostEventFilter};
 
-/// The name of a row in errors.
-pub(super) const WHAT: &str = "cost event";
 /// Events that are removed in one step.
 const AT_ONCE: usize = 200;
 
@@ -47,36 +46,6 @@ pub struct OldestFirst {
     pub more: bool,
     /// Retention has removed events before these, and each of them occurred before this moment.
     pub trimmed_before: Option<Timestamp>,
-}
-
-/// The key of the event with this index among those of its operation.
-fn key(company: &CompanyId, operation: Uuid, index: usize) -> Vec<u8> {
-    let index = u32::try_from(index).unwrap_or(u32::MAX).to_be_bytes();
-    [&store::newest_first(company, operation)[..], &index].concat()
-}
-
-/// Whether a key is that of an event.
-pub(super) fn is_key_of(event: &CostEvent, found: &[u8]) -> bool {
-    let of_operation = store::newest_first(&event.company_id, event.operation_id.uuid());
-    found.starts_with(&of_operation) && found.len() == of_operation.len() + 4
-}
-
-/// Whether a row of the order leads to where an event can be.
-pub(super) fn is_place(company: &CompanyId, place: &[u8]) -> bool {
-    let length = key(company, Uuid::nil(), 0).len();
-    store::cost_place(company, place).is_ok_and(|place| place.len() == length)
-}
-
-/// The rows of an operation's events.
-pub(super) fn writes(
-    operation: &Operation,
-    events: &[CostEvent],
-) -> Result<Vec<TableWrite>, StoreError> {
-    let write = |(index, event): (usize, &CostEvent)| {
-        let key = key(&operation.company_id, operation.id.uuid(), index);
-        Ok(TableWrite::new(Table::CostEvents, key, Some(store::encode(WHAT, event)?)))
-    };
-    events.iter().enumerate().map(write).collect()
 }
 
 impl Ledger {

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{cost_events, finance_events, ledger};
+use super::{finance_events, ledger, rows};
 use memhost_executor::to_json;
 use memhost_store::{self as store, Change, CostsTrimmed, Store, StoreError, Table};
 use memhost_types::{Budget, CompanyId, CostEvent, FinanceEvent};
@@ -63,7 +63,7 @@ impl BillingRow {
     /// Where it has no JSON form.
     pub fn encode(&self) -> Result<Vec<u8>, StoreError> {
         match self {
-            Self::CostEvent(row) => store::encode(cost_events::WHAT, row),
+            Self::CostEvent(row) => store::encode(rows::WHAT, row),
             Self::CostPlace(_, place) => Ok(place.clone()),
             Self::CostsTrimmed(row) => store::encode("trimmed cost events", row),
             Self::FinanceEvent(row) => store::encode(finance_events::WHAT, row),
@@ -73,12 +73,9 @@ impl BillingRow {
 
     fn has_key(&self, company: &CompanyId, found: &[u8]) -> bool {
         match self {
-            Self::CostEvent(row) => {
-                row.company_id == *company && cost_events::is_key_of(row, found)
-            }
+            Self::CostEvent(row) => row.company_id == *company && rows::is_key_of(row, found),
             Self::CostPlace(number, place) => {
-                cost_events::is_place(company, place)
-                    && found == store::cost_number_key(company, *number)
+                rows::is_place(company, place) && found == store::cost_number_key(company, *number)
             }
             Self::CostsTrimmed(_) => found == store::costs_trimmed_key(company),
             Self::FinanceEvent(row) => {
@@ -86,7 +83,7 @@ impl BillingRow {
             }
             Self::Budget(row) => {
                 row.company_id == *company
-                    && found == ledger::budget_key(company, row.binding_key.as_ref(), row.period)
+                    && found == rows::budget_key(company, row.binding_key.as_ref(), row.period)
             }
         }
     }

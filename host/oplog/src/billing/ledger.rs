@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 
 use super::budgets::{self, Exceeded, Spending};
-use super::cost_events;
+use super::rows::{self, budget_key};
 use memhost_ports::Clock;
 use memhost_store::{self as store, Change, Store, StoreError, Table, TableWrite};
 use memhost_types::{
@@ -87,16 +87,6 @@ pub struct BudgetChange {
     pub change: Change,
     binding: Option<BindingKey>,
     period: Period,
-}
-
-/// The key of a budget's row.
-pub(super) fn budget_key(
-    company: &CompanyId,
-    binding: Option<&BindingKey>,
-    period: Period,
-) -> Vec<u8> {
-    let name = format!("{}\0{period}", binding.map_or("", |key| key.as_str()));
-    store::company_key(company, name.as_bytes())
 }
 
 impl Ledger {
@@ -188,7 +178,7 @@ impl Ledger {
             return Ok(Charged::default());
         }
         let turned = self.count_all(&operation.company_id, &events);
-        let writes = cost_events::writes(operation, &events)?;
+        let writes = rows::writes(operation, &events)?;
         Ok(Charged { events, writes, turned })
     }
 
@@ -297,7 +287,7 @@ impl Ledger {
         match (row.table, store::company_of(&row.key), row.new.as_deref()) {
             (Table::Budgets, Some(company), _) => self.reload(&company).await,
             (Table::CostEvents, _, Some(value)) => {
-                let event: CostEvent = store::decode(cost_events::WHAT, value)?;
+                let event: CostEvent = store::decode(rows::WHAT, value)?;
                 // Before the sums were read nothing is counted: they contain the event then.
                 self.count_all(&event.company_id.clone(), &[event]);
                 Ok(())

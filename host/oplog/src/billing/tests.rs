@@ -279,7 +279,7 @@ async fn budgets_and_costs_of_another_host_count_here() {
     let here = Host::new().await;
     let there = here.restarted().await;
     here.budget(None, Period::Day, 5).await;
-    let key = ledger::budget_key(&acme(), None, Period::Day);
+    let key = rows::budget_key(&acme(), None, Period::Day);
     let value = here.store.get(Table::Budgets, &key).await.unwrap();
     there.ledger.follow(&store::TableWrite::new(Table::Budgets, key, value)).await.unwrap();
     assert_eq!(there.ledger.budgets(&acme()).await.unwrap().len(), 1);

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 
 use parking_lot::Mutex;
 
-use super::{HostEvent, Notice};
+use super::notice::{HostEvent, Notice};
 use memhost_types::{CompanyId, Job, Operation, RecordHandle, Usage};
 
 /// Notices that are kept.

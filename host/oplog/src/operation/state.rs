@@ -8,13 +8,13 @@ use std::time::Instant;
 use super::{OpenOperation, OperationContext, Stage};
 use crate::error::OplogError;
 use crate::log::{Audit, Oplog};
-use crate::refusals::Taken;
+use crate::refusals::{Reason, Taken};
 use memhost_access::Caller;
 use memhost_records::{OperationMarks, Reader};
 use memhost_store::TableWrite;
 use memhost_types::{
-    Operation, OperationError, OperationErrorCode, OperationId, OperationKind, Outcome, Principal,
-    Refusal, Scope, SourceKind, SourceRef, Visibility,
+    CompanyId, Operation, OperationError, OperationErrorCode, OperationId, OperationKind, Outcome,
+    Principal, Refusal, Scope, SourceKind, SourceRef, Visibility,
 };
 
 macro_rules! states {
@@ -183,7 +183,7 @@ impl Opened {
     /// The operation does not begin after all. It leaves no entry, and gives its number back.
     pub fn withdraw(mut self) {
         let OpenOperation { log, operation, stage, .. } = &mut self.0;
-        *stage = Stage::Ended;
+        *stage = Stage::Completed;
         log.store.return_sequence(&operation.company_id, operation.id.sequence());
     }
 
@@ -330,6 +330,33 @@ impl Ending {
                 log.refusals.not_written(&operation.company_id, operation_id);
                 Recorded::Not(OplogError::NotRecorded(error))
             }
+        }
+    }
+}
+
+impl Oplog {
+    /// Records a refusal whose scope is a company, or counts it in an earlier one of this minute.
+    /// Answers the refusal as an error, or why it could not be recorded.
+    pub async fn refuse(
+        self: &Arc<Self>,
+        caller: &Caller,
+        kind: OperationKind,
+        company: CompanyId,
+        refusal: Refusal,
+    ) -> OplogError {
+        let token = OpenOperation::counted_for(caller);
+        let again = token.and_then(|token| {
+            let reason = Reason { token: Some(token), kind, code: refusal.error.code };
+            self.refusals.again(&company, &reason, self.clock.now())
+        });
+        if let Some(operation_id) = again {
+            self.metrics.refused(kind, &company);
+            let Refusal { outcome, error } = refusal;
+            return OplogError::Ended { operation_id, outcome, error };
+        }
+        match Opened::begin(self, caller, kind, &Scope::company(company)).await {
+            Ok(opened) => opened.refuse(refusal).await,
+            Err(error) => error,
         }
     }
 }

@@ -46,7 +46,7 @@ fn scope() -> Scope {
 /// The bearer of a token with this number.
 fn bearer(number: u128) -> Caller {
     let token: Token = serde_json::from_value(json!({
-        "id": uuid::Uuid::from_u128(number), "name": format!("t{number}"), "role": "auditor",
+        "id": Uuid::from_u128(number), "name": format!("t{number}"), "role": "auditor",
         "companyId": "acme", "createdAt": crate::testing::NOON, "createdBy": "operator",
     }))
     .unwrap();
@@ -455,7 +455,7 @@ async fn a_removal_of_text_is_marked_with_the_intent() {
 async fn a_request_is_kept_as_far_as_the_policy_and_the_room_allow() {
     let binding = |snapshots: &str| -> Binding {
         serde_json::from_value(json!({
-            "id": uuid::Uuid::from_u128(1), "companyId": "acme", "key": "b", "providerKey": "p",
+            "id": Uuid::from_u128(1), "companyId": "acme", "key": "b", "providerKey": "p",
             "config": {}, "grants": {}, "limits": {}, "enabled": true, "revision": 1,
             "createdAt": crate::testing::NOON,
             "updatedAt": crate::testing::NOON, "policy": {"retention": {"snapshots": snapshots}},
