@@ -5,8 +5,8 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use crate::access::{AccessError, Denied};
+use crate::background::BackgroundError;
 use crate::review::ReviewError;
-use crate::work::WorkError;
 use memhost_embeddings::EmbeddingsError;
 use memhost_oplog::OplogError;
 use memhost_oplog::billing::BillingError;
@@ -155,7 +155,7 @@ pub enum ServiceError {
     #[error(transparent)]
     Access(#[from] AccessError),
     #[error(transparent)]
-    Work(#[from] WorkError),
+    Work(#[from] BackgroundError),
     #[error(transparent)]
     Review(#[from] ReviewError),
     #[error(transparent)]
@@ -211,7 +211,7 @@ impl ServiceError {
             | Self::Store(error)
             | Self::Binding(BindingError::Store(error))
             | Self::Access(AccessError::Store(error))
-            | Self::Work(WorkError::Store(error))
+            | Self::Work(BackgroundError::Store(error))
             | Self::Review(ReviewError::Store(error))
             | Self::Billing(BillingError::Store(error)) => Some(error),
             _ => None,

@@ -4,24 +4,22 @@
 mod attached;
 mod backup;
 mod caches;
-mod check;
 pub(crate) mod compaction;
 mod control;
+pub(crate) mod doctor;
 mod exposition;
 mod follow;
-mod health;
 mod keys;
 mod open;
 mod options;
-mod privacy;
 mod secrets;
 mod service;
 mod workbench;
 
 pub use attached::{MetricSource, ReadingGauges};
 pub use backup::{BackupRequest, BackupView, check_backup, restore_backup};
-pub use check::{Check, Health};
 pub use control::{AdmittedPlugin, PluginView};
+pub use doctor::check::{Check, Health};
 pub use options::{Audit, ServiceOptions, WrapStore};
 pub use service::Service;
 pub use workbench::Workbench;

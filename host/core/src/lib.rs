@@ -5,6 +5,7 @@
 //! method authorizes its caller, and each memory operation leaves a record.
 
 mod access;
+mod background;
 mod billing;
 mod bindings;
 mod companies;
@@ -13,11 +14,13 @@ mod host;
 mod operations;
 mod paging;
 mod review;
-mod work;
 
 pub use access::{
     ACT_AS_HEADERS, Access, AccessError, Act, ActAs, ActingError, Authentication, Caller,
     CreateToken, Denied, Known, RotateToken, Section, Tokens, WritePolicy, is_mcp, roles,
+};
+pub use background::{
+    BackgroundError, BatchReceipt, ChangedCount, DeliveryAction, RetryPolicy, render_recall,
 };
 pub use bindings::{
     Abilities, AskedView, BindingView, BuildView, CreateBinding, GrantsView, ResolvedView,
@@ -48,4 +51,3 @@ pub use memhost_sandbox::{CompileLimits, Compiler, CompilerProcess};
 pub use operations::{Idempotent, KeptAnswer, Ticket};
 pub use paging::Page;
 pub use review::ReviewError;
-pub use work::{BatchReceipt, ChangedCount, DeliveryAction, RetryPolicy, WorkError, render_recall};

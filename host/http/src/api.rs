@@ -3,6 +3,7 @@
 //! error into a response.
 
 mod batch;
+mod billing;
 mod binding;
 mod company;
 mod control;
@@ -10,7 +11,6 @@ mod event;
 mod hook;
 mod job;
 mod list;
-mod money;
 mod review;
 mod route_table;
 mod runtime;
@@ -49,7 +49,7 @@ pub fn control() -> ApiRouter<Arc<Service>> {
         .merge(hook::routes())
         .merge(job::routes())
         .merge(review::routes())
-        .merge(money::routes())
+        .merge(billing::routes())
         .merge(event::routes())
         .merge(stream::company_routes())
         .merge(company::company_routes());

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rate::set_rate;
 use memhost_core::{
-    AccessError, BillingError, BindingError, RateState, ReviewError, ServiceError, WorkError,
+    AccessError, BackgroundError, BillingError, BindingError, RateState, ReviewError, ServiceError,
 };
 use memhost_types::{OperationErrorCode, OperationId};
 
@@ -221,10 +221,10 @@ fn code_of(error: &ServiceError) -> ProblemCode {
         },
         ServiceError::Access(AccessError::NotFound { .. }) => Code::NoToken,
         ServiceError::Access(AccessError::Revoked { .. }) => Code::TokenRevoked,
-        ServiceError::Work(WorkError::NoDelivery { .. }) => Code::NoDelivery,
-        ServiceError::Work(WorkError::DeliveryStatus { .. }) => Code::DeliveryStatus,
-        ServiceError::Work(WorkError::NoJob { .. }) => Code::NoJob,
-        ServiceError::Work(WorkError::JobStatus { .. }) => Code::JobStatus,
+        ServiceError::Work(BackgroundError::NoDelivery { .. }) => Code::NoDelivery,
+        ServiceError::Work(BackgroundError::DeliveryStatus { .. }) => Code::DeliveryStatus,
+        ServiceError::Work(BackgroundError::NoJob { .. }) => Code::NoJob,
+        ServiceError::Work(BackgroundError::JobStatus { .. }) => Code::JobStatus,
         ServiceError::Review(ReviewError::NotFound { .. }) => Code::NoReview,
         ServiceError::Review(ReviewError::Decided { .. }) => Code::AlreadyDecided,
         ServiceError::Billing(BillingError::NoBudget { .. }) => Code::NoBudget,
@@ -236,7 +236,7 @@ fn code_of(error: &ServiceError) -> ProblemCode {
         | ServiceError::Audit(_)
         | ServiceError::Store(_)
         | ServiceError::Access(AccessError::NoRandomness(_) | AccessError::Store(_))
-        | ServiceError::Work(WorkError::Store(_))
+        | ServiceError::Work(BackgroundError::Store(_))
         | ServiceError::Review(ReviewError::Store(_))
         | ServiceError::Billing(BillingError::Store(_)) => Code::Host,
     }

@@ -9,9 +9,9 @@ use uuid::Uuid;
 
 use crate::Service;
 use crate::access::Caller;
+use crate::background::due_queue::Due;
 use crate::companies::cache::Retention;
 use crate::error::ServiceError;
-use crate::work::due_queue::Due;
 use memhost_oplog::events;
 use memhost_registry::NewActivity;
 use memhost_store::{self as store, Change, Expected, Store, StoreError, Table};

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use crate::Service;
 use crate::access::{Section, WritePolicy};
 use crate::error::ServiceError;
-use crate::host::check::Check;
+use crate::host::doctor::check::Check;
 use memhost_oplog::metrics::Gauges;
 use memhost_oplog::operation::OperationSink;
 use memhost_store as store;

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Service;
 use crate::error::ServiceError;
-use crate::host::privacy;
+use crate::host::doctor::permissions;
 use memhost_files::{Copied, Directory, Kind, Then};
 use memhost_store::{BackupReport, SledStore};
 use memhost_types::FieldError;
@@ -271,7 +271,7 @@ pub fn restore_backup(backup: &Path, data_dir: &Path) -> Result<usize, ServiceEr
         copied.transpose().map_err(|error: std::io::Error| io(name, &error))?;
     }
     // The store's library makes its files with the process's umask.
-    privacy::tighten(data_dir).map_err(|error| io("the data directory", &error))?;
+    permissions::tighten(data_dir).map_err(|error| io("the data directory", &error))?;
     memhost_files::durable::sync_tree(data_dir)
         .map_err(|error| io("the data directory", &error))?;
     Ok(files)

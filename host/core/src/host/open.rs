@@ -7,6 +7,10 @@ use std::sync::atomic::AtomicBool;
 
 use crate::Service;
 use crate::access::{Attached, Tokens};
+use crate::background::deliver_batch::BatchOrder;
+use crate::background::deliveries::Deliveries;
+use crate::background::jobs::Jobs;
+use crate::background::worker;
 use crate::bindings::deletion;
 use crate::companies::cache::Companies;
 use crate::companies::import;
@@ -14,14 +18,10 @@ use crate::companies::known::KnownCompanies;
 use crate::companies::waiting::WaitingRecords;
 use crate::error::OpenError;
 use crate::host::ServiceOptions;
+use crate::host::doctor::permissions;
 use crate::host::keys::Keys;
-use crate::host::privacy;
 use crate::operations::corrections::Corrections;
 use crate::review::Reviews;
-use crate::work::background;
-use crate::work::deliver_batch::BatchOrder;
-use crate::work::deliveries::Deliveries;
-use crate::work::jobs::Jobs;
 use memhost_embeddings::Embeddings;
 use memhost_oplog::{Oplog, OplogOptions};
 use memhost_records::Records;
@@ -52,7 +52,7 @@ impl Service {
         let opened = memhost_executor::spawn_blocking(move || {
             let store = SledStore::open(&path, store_options)?;
             // Only now is it certain that the directory is the host's.
-            privacy::tighten(&path)
+            permissions::tighten(&path)
                 .map_err(|error| OpenError::directory("protecting", &path, error))?;
             Ok::<_, OpenError>(store)
         });
@@ -161,7 +161,7 @@ impl Service {
             data_dir,
         });
         if options.has_background {
-            background::start(&service);
+            worker::start(&service);
         }
         service.publish_plugin_changes();
         service.follow_changes();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::work::RetryPolicy;
+use crate::background::RetryPolicy;
 use memhost_embeddings::EmbeddingsOptions;
 pub use memhost_oplog::Audit;
 use memhost_ports::{Clock, SystemClock};

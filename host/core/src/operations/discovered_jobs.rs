@@ -1,8 +1,8 @@
 //! Jobs that an operation left at its provider. The answer to a capture names them; after other
 //! writes the host asks.
 
+use crate::background::jobs::Jobs;
 use crate::operations::runner::Answered;
-use crate::work::jobs::Jobs;
 use memhost_sandbox::OptionalInterface;
 use memhost_store::StoreError;
 use memhost_types::{ExtractionJob, Job, Replacement, Scope};

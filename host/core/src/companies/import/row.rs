@@ -5,9 +5,9 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::background::due_queue::{Due, key as due_key};
 use crate::companies::Retention;
 use crate::companies::export::Line;
-use crate::work::due_queue::{Due, key as due_key};
 use memhost_executor::to_json;
 use memhost_oplog::billing::BillingRow;
 use memhost_records::{Mark, Records};

@@ -1,13 +1,15 @@
 //! Health checks: whether the host can do its work, and advice where it cannot.
 
+pub(crate) mod check;
+pub(super) mod permissions;
+
 use async_recursion::async_recursion as boxed;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::Service;
 use crate::access::{Act, Caller};
-use crate::host::check::Check;
-use crate::host::privacy;
+use crate::host::doctor::check::Check;
 use memhost_store::{DiskLevel, DiskState, Store};
 use memhost_types::{
     CompanyId, DeliveryFilter, DeliveryStatus, JobFilter, JobStatus, OperationFilter, counted,
@@ -79,7 +81,7 @@ impl Service {
         let data_dir = self.data_dir.clone();
         all.push(check_space(self.store.disk()));
         all.push(self.check_companies().await);
-        let disk = move || vec![check_keys(&data_dir), privacy::check(&data_dir)];
+        let disk = move || vec![check_keys(&data_dir), permissions::check(&data_dir)];
         all.extend(memhost_executor::spawn_blocking(disk).await.unwrap_or_default());
         all.push(self.check_clock().await);
         all.push(self.check_cache());

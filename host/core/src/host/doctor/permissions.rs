@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::host::check::Check;
+use crate::host::doctor::check::Check;
 use memhost_files::{Directory, Found, Then, private};
 use memhost_types::counted;
 
@@ -21,7 +21,7 @@ fn below(one: &Found<'_>) -> Then {
 }
 
 /// Takes from group and others what they may do with the data directory and the host's files in it.
-pub(super) fn tighten(data_dir: &Path) -> std::io::Result<()> {
+pub(in crate::host) fn tighten(data_dir: &Path) -> std::io::Result<()> {
     let count = private::tighten_tree(data_dir, below)?;
     if count > 0 {
         tracing::info!(count, path = %data_dir.display(), "files of the data directory are closed \
@@ -31,7 +31,7 @@ pub(super) fn tighten(data_dir: &Path) -> std::io::Result<()> {
 }
 
 /// Warns where others than the host's user can use the data directory or a file of the host in it.
-pub(super) fn check(data_dir: &Path) -> Check {
+pub(in crate::host) fn check(data_dir: &Path) -> Check {
     const NAME: &str = "file permissions";
     let advice = || {
         format!(

@@ -32,7 +32,7 @@ pub struct Check {
     /// What was found, for somebody who may not know companies, where `found` names one.
     #[serde(skip)]
     #[schemars(skip)]
-    pub(super) unnamed: Option<String>,
+    pub(crate) unnamed: Option<String>,
 }
 
 impl Check {

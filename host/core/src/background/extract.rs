@@ -9,11 +9,11 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::Service;
 use crate::access::Caller;
+use crate::background::due_queue::Taken;
+use crate::background::jobs::Jobs;
 use crate::error::ServiceError;
 use crate::operations::runner::{Answered, Step, Target, Writes};
 use crate::review::written::Author;
-use crate::work::due_queue::Taken;
-use crate::work::jobs::Jobs;
 use memhost_oplog::operation::{Completion, Ended, Ending, Opened};
 use memhost_records::{Ownership, Since};
 use memhost_registry::versions::{Serving, binding_deleted};

@@ -7,8 +7,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::work::WorkError;
-use crate::work::due_queue::{Due, DueQueue};
+use crate::background::BackgroundError;
+use crate::background::due_queue::{Due, DueQueue};
 use memhost_store::{self as store, DueKind, Table};
 use memhost_types::{BindingId, CompanyId, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus};
 
@@ -59,8 +59,8 @@ impl Due for Delivery {
         filter.matches(self)
     }
 
-    fn not_found(id: Uuid) -> WorkError {
-        WorkError::NoDelivery { id }
+    fn not_found(id: Uuid) -> BackgroundError {
+        BackgroundError::NoDelivery { id }
     }
 }
 
@@ -71,7 +71,7 @@ impl Deliveries {
         company: &CompanyId,
         id: DeliveryId,
         most: Duration,
-    ) -> Result<Delivery, WorkError> {
+    ) -> Result<Delivery, BackgroundError> {
         let until = tokio::time::Instant::now() + most;
         let mut moves = self.moves();
         loop {

@@ -7,8 +7,8 @@
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::work::WorkError;
-use crate::work::due_queue::{Due, DueQueue};
+use crate::background::BackgroundError;
+use crate::background::due_queue::{Due, DueQueue};
 use memhost_ports::new_id;
 use memhost_store::{self as store, DueKind, Lease, LockKind, StoreError, Table};
 use memhost_types::{
@@ -52,8 +52,8 @@ impl Due for Job {
         filter.matches(self)
     }
 
-    fn not_found(id: Uuid) -> WorkError {
-        WorkError::NoJob { id }
+    fn not_found(id: Uuid) -> BackgroundError {
+        BackgroundError::NoJob { id }
     }
 }
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::Service;
-use crate::work::deliver_batch::size_of_material;
-use crate::work::deliveries::MOST_OF_A_BINDING;
+use crate::background::deliver_batch::size_of_material;
+use crate::background::deliveries::MOST_OF_A_BINDING;
 use memhost_executor::in_turn;
 use memhost_store::{DiskLevel, StoreError};
 use memhost_types::Job;

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use crate::work::WorkError;
+use crate::background::BackgroundError;
 use memhost_ports::Clock;
 use memhost_store::{
     self as store, Change, DueKind, Expected, Found, Lease, Leases, Scan, Store, StoreError, Table,
@@ -51,7 +51,7 @@ pub(crate) trait Due: Serialize + DeserializeOwned + Send + Sync + 'static {
     fn mark(&self) -> (Table, Vec<u8>);
     fn matches(&self, filter: &Self::Filter) -> bool;
     /// The error for an id that a company does not have.
-    fn not_found(id: Uuid) -> WorkError;
+    fn not_found(id: Uuid) -> BackgroundError;
 }
 
 /// A record that this process works on. No other process or task takes it before this is dropped.
@@ -229,7 +229,7 @@ impl<T: Due> DueQueue<T> {
         self.store.get(T::TABLE, key).await?.map(|value| store::decode(T::NAME, &value)).transpose()
     }
 
-    pub(crate) async fn get(&self, company: &CompanyId, id: Uuid) -> Result<T, WorkError> {
+    pub(crate) async fn get(&self, company: &CompanyId, id: Uuid) -> Result<T, BackgroundError> {
         self.read(&key::<T>(company, id)).await?.ok_or_else(|| T::not_found(id))
     }
 

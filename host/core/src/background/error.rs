@@ -7,7 +7,7 @@ use uuid::Uuid;
 /// Why a call about deliveries or jobs failed.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
-pub enum WorkError {
+pub enum BackgroundError {
     #[error("the company has no delivery {id}; `memhost hook list` shows those that it has")]
     NoDelivery { id: Uuid },
     #[error("the delivery {id} is {status}; {advice}")]

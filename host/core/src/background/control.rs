@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::Service;
 use crate::access::{Act, Caller};
+use crate::background::BackgroundError;
 use crate::error::ServiceError;
 use crate::operations::rows::reader_of;
 use crate::paging::Page;
-use crate::work::WorkError;
 use memhost_registry::NewActivity;
 use memhost_types::{
     ActivityAction, CompanyId, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, Job,
@@ -102,7 +102,9 @@ impl Service {
     ) -> Result<Delivery, ServiceError> {
         if !action.takes(before.status) {
             let (id, status) = (before.id.0, before.status);
-            return Err(WorkError::DeliveryStatus { id, status, advice: action.advice() }.into());
+            return Err(
+                BackgroundError::DeliveryStatus { id, status, advice: action.advice() }.into()
+            );
         }
         let now = self.clock.now();
         let (activity, after) = match action {
@@ -308,7 +310,7 @@ impl Service {
         let job = self.jobs.get(company, id.0).await?;
         match is_known_to(caller, &job) {
             true => Ok(job),
-            false => Err(WorkError::NoJob { id: id.0 }.into()),
+            false => Err(BackgroundError::NoJob { id: id.0 }.into()),
         }
     }
 
@@ -395,5 +397,5 @@ fn is_known_to(caller: &Caller, job: &Job) -> bool {
 }
 
 fn wrong_status(job: &Job, advice: &'static str) -> ServiceError {
-    WorkError::JobStatus { id: job.id.0, status: job.status, advice }.into()
+    BackgroundError::JobStatus { id: job.id.0, status: job.status, advice }.into()
 }

@@ -1,13 +1,13 @@
-//! Work of the host that would be refused for a reason that passes: it waits without an operation,
-//! so that a provider that is away for an hour does not fill the log and uses up no try.
+//! Deferral: background work that hits a temporary refusal is rescheduled. It writes no operation
+//! and uses no attempt, so a provider that is away for an hour does not fill the log.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::Service;
+use crate::background::retry::wait_for;
 use crate::operations::call::circuit_open;
-use crate::work::retry::wait_for;
 use memhost_registry::versions::BreakerState;
 use memhost_types::{BindingId, BindingKey, CompanyId, OperationErrorCode, Refusal};
 

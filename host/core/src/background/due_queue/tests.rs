@@ -49,8 +49,8 @@ impl Due for Chore {
         true
     }
 
-    fn not_found(id: Uuid) -> WorkError {
-        WorkError::NoJob { id }
+    fn not_found(id: Uuid) -> BackgroundError {
+        BackgroundError::NoJob { id }
     }
 }
 

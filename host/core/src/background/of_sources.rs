@@ -7,9 +7,9 @@ use jiff::Timestamp;
 
 use crate::Service;
 use crate::access::Caller;
+use crate::background::DeliveryAction;
 use crate::error::ServiceError;
 use crate::review::ReviewError;
-use crate::work::DeliveryAction;
 use memhost_store::{self as store, Change, Table};
 use memhost_types::{
     CompanyId, Decision, Delivery, DeliveryId, DeliveryStatus, ReviewDecision, ReviewId,

@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 
 use crate::Service;
 use crate::access::{Caller, Denied};
+use crate::background::due_queue::Due;
 use crate::error::ServiceError;
-use crate::work::due_queue::Due;
 use memhost_types::{
     CompanyId, Delivery, DeliveryId, FieldError, HookEvent, HookKind, NotTaken, OperationKind,
     limits,

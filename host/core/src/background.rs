@@ -1,7 +1,7 @@
 //! Work that the host does by itself: deliveries of hooks and extraction jobs.
 
-pub(crate) mod background;
 pub(crate) mod control;
+mod deferral;
 pub(crate) mod deliver;
 pub(crate) mod deliver_batch;
 pub(crate) mod deliveries;
@@ -16,10 +16,10 @@ mod outdated;
 mod recall_text;
 mod retry;
 mod subscribers;
-mod waits;
+pub(crate) mod worker;
 
 pub use control::{ChangedCount, DeliveryAction};
 pub use deliver_batch::BatchReceipt;
-pub use error::WorkError;
+pub use error::BackgroundError;
 pub use recall_text::render as render_recall;
 pub use retry::RetryPolicy;
