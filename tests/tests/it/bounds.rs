@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use memhost_server::Method;
-use memhost_tests::{TestHost, parse};
+use memhost_tests::TestHost;
 use serde_json::{Value, json};
 
 use super::support::Api;

@@ -123,8 +123,8 @@ fn file(module: &Module, text: &str, modules: &BTreeSet<Module>) -> File {
         let path: Vec<String> = path.split("::").map(str::to_owned).collect();
         file.used.extend(absolute(module, &path, modules));
     }
-    let code = |line: &&str| !line.is_empty() && !(line.contains("mod ") && line.ends_with(';'));
-    file.is_index = !body.lines().map(str::trim).any(|line| code(&line));
+    let declares = |line: &str| line.contains("mod ") && line.ends_with(';');
+    file.is_index = body.lines().map(str::trim).all(|line| line.is_empty() || declares(line));
     file
 }
 

@@ -277,7 +277,7 @@ impl Place {
             None => Grants { http: Vec::new(), secrets: Vec::new(), ..Grants::all_of(&asked) },
         };
         if let Some(view) = bindings_of(session, provider).await?.into_iter().next() {
-            // Of an earlier run, which may have had other flags.
+            // From an earlier run, which may have had other flags.
             let Binding { key, grants: before, .. } = view.binding;
             let now = Grants { http: grants.http, secrets: grants.secrets, ..before };
             let set = own.service.set_grants(&Caller::operator(), &company, &key, None, now).await;
