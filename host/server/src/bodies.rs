@@ -25,17 +25,23 @@ use super::byte_budget::{ByteBudget, BytePermit};
 /// How much of a body or of an answer does not count as large, in bytes.
 const BEGINNING: usize = 64 << 10;
 
-/// The budgets of all requests in progress.
+/// The budgets of all requests in progress. Answers have their own: a company that does not read
+/// what it asked for can still write.
 #[derive(Debug, Clone)]
 pub(crate) struct Bodies {
     beginnings: ByteBudget,
     large: ByteBudget,
+    answers: ByteBudget,
 }
 
 impl Bodies {
     /// Each budget has so many bytes.
     pub(crate) fn new(most: usize) -> Self {
-        Self { beginnings: ByteBudget::new(most), large: ByteBudget::new(most) }
+        Self {
+            beginnings: ByteBudget::new(most),
+            large: ByteBudget::new(most),
+            answers: ByteBudget::new(most),
+        }
     }
 }
 
@@ -54,7 +60,7 @@ async fn bound_of(
     request: Request,
     next: Next,
 ) -> Response {
-    let answer = bodies.large.permit(company.clone());
+    let answer = bodies.answers.permit(company.clone());
     let is_read = only_reads(&request);
     if request.body().is_end_stream() {
         return bound_answer(next.run(request).await, answer, is_read);

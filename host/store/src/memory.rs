@@ -2,6 +2,8 @@
 //! passes the same suite as the embedded store. Everything is gone when it is dropped, so its
 //! commits resolve at once.
 
+mod partition;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +14,8 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use parking_lot::Mutex;
 
-use crate::partitions::{SizeLimit, check_batch, check_key, check_value};
+use self::partition::{Entries, Partition};
+use crate::partitions::SizeLimit;
 use crate::{
     BackupReport, Change, ChangeFeed, Commit, Compacted, Coordination, CostsTrimmed, DiskLevel,
     DiskState, DueKind, Expected, Held, Lease, Leases, LocalLeases, LocalLocks, LockKind, LogPage,
@@ -20,10 +23,8 @@ use crate::{
     Transacted, company_key, company_of, cost_number, cost_number_key, cost_numbers,
     costs_trimmed_key, decode, encode, encode_cost_place,
 };
-use memhost_ports::{
-    BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite,
-};
-use memhost_types::limits::{MAX_PAGE_BYTES, MAX_STORAGE_PAGE, MAX_STORAGE_PAGE_BYTES};
+use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
+use memhost_types::limits::MAX_PAGE_BYTES;
 use memhost_types::{
     CompanyId, Operation, OperationFilter, OperationId, Outcome, Rollup, RollupKey,
 };
@@ -545,20 +546,6 @@ impl Coordination for MemoryStore {
     }
 }
 
-/// The private storage of one binding, with its size.
-#[derive(Default)]
-struct Entries {
-    rows: Rows,
-    used: StorageSize,
-    /// Whether its company was closed.
-    is_closed: bool,
-}
-
-struct Partition {
-    entries: Arc<Mutex<Entries>>,
-    limit: SizeLimit,
-}
-
 impl MemoryStore {
     fn partition(&self, partition: &[u8], limit: StorageSize) -> Partition {
         let mut content = self.content.lock();
@@ -566,97 +553,5 @@ impl MemoryStore {
         let entries = Arc::clone(content.partitions.entry(partition.to_vec()).or_default());
         entries.lock().is_closed = is_closed;
         Partition { entries, limit: SizeLimit(limit) }
-    }
-}
-
-impl Partition {
-    /// All writes or none.
-    fn write(&self, writes: Vec<StorageWrite>) -> Result<(), StorageError> {
-        let mut entries = self.entries.lock();
-        let mut rows = entries.rows.clone();
-        for write in writes {
-            match write {
-                StorageWrite::Put(StorageEntry { key, value }) => {
-                    check_key(&key)?;
-                    check_value(&value)?;
-                    rows.insert(key, value);
-                }
-                StorageWrite::Delete(key) => {
-                    check_key(&key)?;
-                    rows.remove(&key);
-                }
-            }
-        }
-        self.replace(&mut entries, rows)
-    }
-
-    fn replace(&self, entries: &mut Entries, rows: Rows) -> Result<(), StorageError> {
-        if entries.is_closed {
-            return Err(StorageError::Failed("the company was erased meanwhile".to_owned()));
-        }
-        let bytes = rows.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum();
-        let used = StorageSize { bytes, keys: rows.len() as u64 };
-        self.limit.check(used, entries.used)?;
-        *entries = Entries { rows, used, is_closed: false };
-        Ok(())
-    }
-}
-
-impl BindingStorage for Partition {
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
-        check_key(key)?;
-        Ok(self.entries.lock().rows.get(key).cloned())
-    }
-
-    fn scan(
-        &self,
-        prefix: &[u8],
-        cursor: Option<&[u8]>,
-        limit: usize,
-    ) -> Result<StoragePage, StorageError> {
-        let limit = if limit == 0 { MAX_STORAGE_PAGE } else { limit.min(MAX_STORAGE_PAGE) };
-        let (mut page, mut bytes) = (StoragePage::default(), 0);
-        let entries = self.entries.lock();
-        let rows = entries.rows.range(cursor.unwrap_or(prefix).max(prefix).to_vec()..);
-        for (key, value) in rows.take_while(|(key, _)| key.starts_with(prefix)) {
-            bytes += key.len() + value.len();
-            let is_full = page.entries.len() == limit
-                || (bytes > MAX_STORAGE_PAGE_BYTES && !page.entries.is_empty());
-            if is_full {
-                page.next = Some(key.clone());
-                break;
-            }
-            page.entries.push(StorageEntry { key: key.clone(), value: value.clone() });
-        }
-        Ok(page)
-    }
-
-    fn apply(&self, batch: Vec<StorageWrite>) -> Result<(), StorageError> {
-        check_batch(&batch)?;
-        self.write(batch)
-    }
-
-    fn compare_and_swap(
-        &self,
-        key: &[u8],
-        expected: Option<&[u8]>,
-        new: Option<&[u8]>,
-    ) -> Result<bool, StorageError> {
-        check_key(key)?;
-        check_value(new.unwrap_or_default())?;
-        let mut entries = self.entries.lock();
-        if entries.rows.get(key).map(Vec::as_slice) != expected {
-            return Ok(false);
-        }
-        let mut rows = entries.rows.clone();
-        match new {
-            Some(new) => drop(rows.insert(key.to_vec(), new.to_vec())),
-            None => drop(rows.remove(key)),
-        }
-        self.replace(&mut entries, rows).map(|()| true)
-    }
-
-    fn used(&self) -> StorageSize {
-        self.entries.lock().used
     }
 }

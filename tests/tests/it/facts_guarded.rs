@@ -121,5 +121,5 @@ async fn no_member_crowds_an_administrators_fact_out_of_the_preamble() {
     let query = json!({"scope": scope, "query": "", "intent": "agent_preamble"});
     let told = post(&gateway, MEMBER, &runtime("query"), query).await.fine();
     let told = told["profileSummary"].as_str().unwrap();
-    assert!(told.contains("Chose Zustand") && told.contains("left out"), "{told}");
+    assert!(told.contains("Chose Zustand") && told.contains("Left out"), "{told}");
 }

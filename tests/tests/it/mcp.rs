@@ -315,7 +315,11 @@ async fn the_policy_of_a_binding_enables_the_aliases() {
     }
     for (tool, arguments, why) in [
         ("save_memory", json!({"scope": "user", "fact": "x".repeat(201)}), "at most 200"),
-        ("save_memory", json!({"scope": "company", "fact": "x"}), "scope: is `company`"),
+        (
+            "save_memory",
+            json!({"scope": "company", "fact": "x"}),
+            "scope: unknown variant `company`, expected `user` or `drive`",
+        ),
         ("remove_memory", json!({"scope": "user"}), "factId"),
     ] {
         let text = agent.is_refused(tool, arguments).await;

@@ -190,7 +190,7 @@ const ROWS: &[Row] = &[
         type: string \"1GiB\", expected u64"),
     ("binding create b --grants []", 2, "--grants: is a JSON list"),
     (r#"binding create b --limits {"callTimeout":1}"#, 2, "--limits (callTimeout): unknown \
-        field `callTimeout`, expected one of `callTimeoutMs`"),
+        field `callTimeout`, expected one of `memoryBytes`, "),
     (r#"binding create b --limits {"callTimeoutMs":"5s"}"#, 2, "--limits (callTimeoutMs): invalid \
         type: string \"5s\""),
     (r#"binding create b --limits {"callTimeoutMs":99999999999}"#, 2, "--limits (callTimeoutMs)"),
