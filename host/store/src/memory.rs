@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use parking_lot::Mutex;
 
-use self::partition::{Entries, Partition};
+use self::partition::{Entries, Partition, Rows};
 use crate::partitions::SizeLimit;
 use crate::{
     BackupReport, Change, ChangeFeed, Commit, Compacted, Coordination, CostsTrimmed, DiskLevel,
@@ -28,8 +28,6 @@ use memhost_types::limits::MAX_PAGE_BYTES;
 use memhost_types::{
     CompanyId, Operation, OperationFilter, OperationId, Outcome, Rollup, RollupKey,
 };
-
-type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// A store in memory.
 #[derive(Default)]

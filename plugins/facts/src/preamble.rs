@@ -12,7 +12,7 @@ const SECTIONS: [(Kind, &str, usize); 2] =
     [(Kind::User, "## About This User\n\n", 5), (Kind::Drive, "## About This Workspace\n\n", 5)];
 /// The note about omitted facts, before their number, and the tokens of the note and of its end.
 const NOTE: &str = "Left out, oldest first: ";
-const NOTE_TOKENS: usize = 9;
+const NOTE_TOKENS: usize = 8;
 /// How many digits the encoding joins into one token.
 const DIGITS: usize = 3;
 

@@ -1,15 +1,18 @@
 //! The private storage of one binding in memory.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::Rows;
 use crate::partitions::{SizeLimit, check_batch, check_key, check_value};
 use memhost_ports::{
     BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite,
 };
 use memhost_types::limits::{MAX_STORAGE_PAGE, MAX_STORAGE_PAGE_BYTES};
+
+/// Keys and values in the order of the keys.
+pub(super) type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// The private storage of one binding, with its size.
 #[derive(Default)]
