@@ -195,6 +195,8 @@ fn says_drive(metadata: &JsonObject) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::needless_pass_by_value, reason = "a literal reads better without a `&`")]
+
     use super::*;
     use serde_json::json;
 

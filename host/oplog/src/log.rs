@@ -14,7 +14,7 @@ use crate::refusals::{Counted, Refusals};
 use memhost_access::Attached;
 use memhost_ports::Clock;
 use memhost_records::Records;
-use memhost_store::{CompactionMark, Store, StoreError};
+use memhost_store::{CompactionMark, Store, StoreError, TableWrite};
 use memhost_types::Operation;
 
 /// Whether the answer to a read waits until its operation is on disk. The answer to a write always
@@ -87,6 +87,19 @@ impl Oplog {
             audit,
             records,
         }))
+    }
+
+    /// The row that says that something is removed, as [`CompactionMark::mark`] makes it. The
+    /// background work is told, so that the compaction begins when it is due.
+    ///
+    /// # Errors
+    /// Where the row cannot be encoded.
+    pub fn mark_removal(&self) -> Result<Option<TableWrite>, StoreError> {
+        let row = self.compaction.mark(self.clock.now())?;
+        if row.is_some() {
+            self.wake.notify_one();
+        }
+        Ok(row)
     }
 
     /// Writes the numbers of the minutes that have ended; with `also_this` those of the current

@@ -315,7 +315,7 @@ impl OpenOperation {
     fn compaction_mark(&self) -> Result<Option<TableWrite>, StoreError> {
         match self.operation.kind {
             OperationKind::Forget | OperationKind::Correct | OperationKind::Review => {
-                self.log.compaction.mark(self.log.clock.now())
+                self.log.mark_removal()
             }
             _ => Ok(None),
         }

@@ -224,7 +224,7 @@ mod tests {
     async fn nothing_is_measured_before_somebody_writes_or_asks() {
         let directory = tempfile::tempdir().unwrap();
         let file = |name: &str, size: usize| {
-            std::fs::write(directory.path().join(name), vec![0; size]).unwrap()
+            std::fs::write(directory.path().join(name), vec![0; size]).unwrap();
         };
         let quota = Arc::new(DirectoryQuota::new(directory.path(), 100, 10));
         file("before the first write", 60);

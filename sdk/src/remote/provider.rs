@@ -98,7 +98,7 @@ impl<S: Service> Correction for S {
 
 /// A service that forgets everything of a company at once, and no part of it: it is [`Erasure`].
 pub trait Wipes: Service {
-    /// Forgets everything of the company that is served, and answers how far; an [`Extent`] is an
+    /// Forgets everything of the company that is served, and answers how far; an `Extent` is an
     /// answer by `into`.
     ///
     /// # Errors

@@ -18,9 +18,9 @@ impl Service {
         Ok(())
     }
 
-    /// The same as [`CompactionMark::mark`], for changes that are written without an operation.
+    /// The same for changes that are written together with it.
     pub(crate) fn forgetting(&self) -> Result<Option<Change>, StoreError> {
-        Ok(self.oplog.compaction.mark(self.clock.now())?.map(Change::from))
+        Ok(self.oplog.mark_removal()?.map(Change::from))
     }
 
     /// Compacts the store in a task of its own, if it is time.

@@ -428,6 +428,15 @@ async fn a_lock_is_held_until_the_completion_is_on_disk() {
 }
 
 #[tokio::test]
+async fn the_first_removal_wakes_the_background_work() {
+    let host = host().await;
+    let woken = host.log.wake.notified();
+    assert!(host.log.mark_removal().unwrap().is_some());
+    woken.await;
+    assert!(host.log.mark_removal().unwrap().is_none(), "the compaction is noted already");
+}
+
+#[tokio::test]
 async fn new_jobs_are_written_with_the_operation_and_wake_the_background_work() {
     let host = host().await;
     let mut ending = host.intended().await.called();

@@ -133,7 +133,7 @@ impl<const TEXTS: bool> Service for Kept<TEXTS> {
         state(|state| {
             state
                 .asked
-                .push(format!("{} {:?} {}", search.query, search.scope.agent_id, self.company))
+                .push(format!("{} {:?} {}", search.query, search.scope.agent_id, self.company));
         });
         Ok(state(|state| state.records.clone()))
     }
