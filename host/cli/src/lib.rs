@@ -133,7 +133,7 @@ enum Command {
     /// Manage bindings: the provider that serves a company or an agent.
     #[command(subcommand)]
     Binding(binding::BindingCommand),
-    /// Manage, build, test and sign plugins (memory providers).
+    /// Manage, build and test plugins (memory providers).
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
     /// Manage secrets that the host inserts into providers' outgoing requests.
