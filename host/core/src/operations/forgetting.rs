@@ -150,8 +150,13 @@ impl Service {
         binding: &Arc<Binding>,
     ) -> Result<ForgottenAt, ServiceError> {
         let (mut at, key) = (nothing_at(&binding.key), binding.key.clone());
-        // What was never granted what it needs cannot be asked, and has nothing.
-        if self.serving.get(binding).await.is_err() && self.holds_no_data(binding).await? {
+        // What was never granted what it needs cannot be asked, and has nothing of a scope. A
+        // source is asked for there, too: only an operation checks the request and is in the log.
+        let of_scope = matches!(wanted.what, What::Scope);
+        if of_scope
+            && self.serving.get(binding).await.is_err()
+            && self.holds_no_data(binding).await?
+        {
             return Ok(at);
         }
         let (mut wanted, mut tried, began) = (wanted.clone(), HashSet::new(), Instant::now());
@@ -168,7 +173,7 @@ impl Service {
                 // Its record says why. What it has is looked for and forgotten.
                 Err(ServiceError::Operation { error, .. })
                     if error.code == OperationErrorCode::Unsupported => {}
-                Err(error) => return self.not_forgotten(at, error, binding).await,
+                Err(error) => return self.not_forgotten(&wanted.what, at, error, binding).await,
             }
         }
         for _ in 0..MOST_ROUNDS {
@@ -180,7 +185,7 @@ impl Service {
                     at.hidden = at.hidden.saturating_add(gone.hidden);
                     wanted.goes_on_from(gone.operation_id);
                 }
-                Err(error) => return self.not_forgotten(at, error, binding).await,
+                Err(error) => return self.not_forgotten(&wanted.what, at, error, binding).await,
             }
             if step.is_last() {
                 return Ok(at);
@@ -195,17 +200,19 @@ impl Service {
     }
 
     /// Why a binding could not forget. One that fails does not stop the others, and a request that
-    /// is at fault has the same fault everywhere. Nothing is left where the provider can have
-    /// nothing, as where its storage was never granted.
+    /// is at fault has the same fault everywhere. Nothing of a scope is left where the provider can
+    /// have nothing, as where its storage was never granted.
     async fn not_forgotten(
         &self,
+        what: &What,
         at: ForgottenAt,
         error: ServiceError,
         binding: &Binding,
     ) -> Result<ForgottenAt, ServiceError> {
         match error {
             ServiceError::Operation { error, .. } if error.field.is_none() => {
-                let error = (!self.holds_no_data(binding).await?).then_some(error.message);
+                let is_nothing = matches!(what, What::Scope) && self.holds_no_data(binding).await?;
+                let error = (!is_nothing).then_some(error.message);
                 Ok(ForgottenAt { error, ..at })
             }
             error => Err(error),
@@ -282,9 +289,11 @@ impl Service {
         wanted: &Wanted,
         by: OperationId,
     ) -> Result<Vec<TableWrite>, StoreError> {
-        let Wanted { reader, received, .. } = wanted;
-        let before = received.checked_add(SignedDuration::from_nanos(1)).unwrap_or(*received);
-        let times = (before, self.clock.now());
+        let (Wanted { reader, received, .. }, now) = (wanted, self.clock.now());
+        // What came of a source until this operation is meant; of a scope, until the request.
+        let last = if matches!(wanted.what, What::Scope) { *received } else { now };
+        let before = last.checked_add(SignedDuration::from_nanos(1)).unwrap_or(last);
+        let times = (before, now);
         self.records.forgets(reader, binding, wanted.selection(), by, times).await
     }
 }
