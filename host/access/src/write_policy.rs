@@ -193,6 +193,51 @@ mod tests {
         }
     }
 
+    /// Allows everything.
+    #[derive(Debug)]
+    struct Open;
+
+    impl WritePolicy for Open {
+        fn check(&self, _: &Principal, _: &Scope) -> Result<(), Denied> {
+            Ok(())
+        }
+
+        fn narrow(&self, _: &Principal, _: &Access<'_>, _: &mut Scope) {}
+
+        fn stamp(&self, _: &Principal, _: &Scope, _: &mut Option<JsonObject>) {}
+
+        fn may_change_all(&self, _: &Principal) -> bool {
+            true
+        }
+
+        fn may_change(&self, _: &Principal, _: &RecordRow) -> Result<(), Denied> {
+            Ok(())
+        }
+
+        fn may_clear(&self, _: &Principal, _: &Scope) -> Result<(), Denied> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn one_of_several_policies_is_enough_to_refuse() {
+        let acme: CompanyId = "acme".parse().unwrap();
+        let (open, fake): (Arc<dyn WritePolicy>, Arc<dyn WritePolicy>) =
+            (Arc::new(Open), Arc::new(Fake));
+        for both in [[&open, &fake], [&fake, &open]] {
+            let policies = Attached::<dyn WritePolicy>::default();
+            for (name, policy) in ["first", "second"].into_iter().zip(both) {
+                let section = Section { name, company: acme.clone(), binding: None };
+                policies.attach(section, Arc::clone(policy));
+            }
+            let guard = Guard::of(&policies, &Principal::Operator, &acme, None);
+            let nobodys =
+                Scope { subject_id: Some("nobody".to_owned()), ..Scope::company(acme.clone()) };
+            assert!(guard.check(&nobodys).is_err() && guard.may_clear(&nobodys).is_err());
+            assert!(!guard.may_change_all(), "each record must be asked of the one that refuses");
+        }
+    }
+
     #[test]
     fn a_guard_refuses_narrows_and_stamps() {
         let acme: CompanyId = "acme".parse().unwrap();
