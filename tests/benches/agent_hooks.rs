@@ -83,7 +83,7 @@ fn main() {
         let host = TestHost::new(&[]).await.unwrap();
         for n in 0..1_000 {
             let text = format!("decision {n}: deploys of part {n} are open on day {}", n % 7);
-            host.service().upsert(&caller(), upsert("acme", &[&text])).await.unwrap();
+            host.service().operations().upsert(&caller(), upsert("acme", &[&text])).await.unwrap();
         }
         (host, tempfile::tempdir().unwrap())
     });

@@ -76,7 +76,7 @@ async fn measure(items: usize, projects: u64) -> Measured {
         },
         default: true,
     };
-    host.service().create_binding(&caller(), &parse(COMPANY), binding).await.unwrap();
+    host.service().control().create_binding(&caller(), &parse(COMPANY), binding).await.unwrap();
     let mut state = 0x9e37_79b9_7f4a_7c15;
     let started = Instant::now();
     let mut written = 0;
@@ -85,7 +85,7 @@ async fn measure(items: usize, projects: u64) -> Measured {
         let mut request = upsert(COMPANY, &[]);
         request.scope.project_id = Some(format!("p{}", (written as u64 / 1_000) % projects));
         request.records = (0..count).map(|number| item(written + number, &mut state)).collect();
-        host.service().upsert(&caller(), request).await.unwrap();
+        host.service().operations().upsert(&caller(), request).await.unwrap();
         written += count;
     }
     let load = started.elapsed();
@@ -99,18 +99,19 @@ async fn measure(items: usize, projects: u64) -> Measured {
         QueryRequest { intent: Intent::AgentPreamble, ..request }
     };
     let started = Instant::now();
-    host.service().query(&caller(), ask()).await.unwrap();
+    host.service().operations().query(&caller(), ask()).await.unwrap();
     let open = started.elapsed();
     let service = host.service();
     let recall = repeat(500, || {
         let request = ask();
         async move {
-            let found = service.query(&caller(), request).await.unwrap();
+            let found = service.operations().query(&caller(), request).await.unwrap();
             assert!(!found.snippets.is_empty());
         }
     })
     .await;
-    let usage = service.binding(&parse(COMPANY), &parse("shared")).await.unwrap().usage.unwrap();
+    let usage =
+        service.control().binding(&parse(COMPANY), &parse("shared")).await.unwrap().usage.unwrap();
     Measured { load, open, recall, memory: usage.memory_bytes }
 }
 

@@ -30,13 +30,13 @@ async fn measure(key: &str, file: &std::path::Path) -> Measured {
     let mut host = TestHost::new(&[]).await.unwrap();
     std::fs::write(host.directory().join("plugins/example.wasm"), &bytes).unwrap();
     let started = Instant::now();
-    host.service().scan_plugins().await;
+    host.service().control().scan_plugins().await;
     let admission = started.elapsed();
     assert_eq!(
-        host.service().plugins().admitted.len(),
+        host.service().control().plugins().admitted.len(),
         2,
         "{:?}",
-        host.service().plugins().refused
+        host.service().control().plugins().refused
     );
     host.bind("acme", key, BindingLimits::default()).await.unwrap();
     for n in 0..NOTES {

@@ -84,8 +84,11 @@ async fn main() {
     let mut floor = Vec::with_capacity(SAMPLES);
     for _ in 0..SAMPLES {
         let started = Instant::now();
-        let page =
-            service.operations(&company, &OperationFilter::default(), None, 50).await.unwrap();
+        let page = service
+            .control()
+            .operations(&company, &OperationFilter::default(), None, 50)
+            .await
+            .unwrap();
         floor.push(started.elapsed());
         assert_eq!(page.items.len(), 50);
     }

@@ -31,7 +31,7 @@ async fn ask(host: &TestHost, scope: &Scope, intent: Intent, top_k: u32, wanted:
             top_k: Some(top_k),
             ..query("acme", "hello")
         };
-        let found = host.service().query(&caller(), request).await.unwrap();
+        let found = host.service().operations().query(&caller(), request).await.unwrap();
         assert_eq!(found.snippets.len(), wanted);
     })
     .await
@@ -46,7 +46,7 @@ async fn measure() {
         let started = Instant::now();
         let request =
             memhost_types::UpsertRequest { scope, records: facts(count), ..upsert("acme", &[]) };
-        host.service().upsert(&caller(), request).await.unwrap();
+        host.service().operations().upsert(&caller(), request).await.unwrap();
         started.elapsed()
     };
     let first = write(of("u", ""), 50).await;

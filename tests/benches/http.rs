@@ -67,7 +67,13 @@ fn main() {
     let bare = listen(bare);
     let library = runtime.block_on(repeat(COUNT, || async {
         assert_eq!(
-            host.service().query(&caller(), query("acme", "hello")).await.unwrap().snippets.len(),
+            host.service()
+                .operations()
+                .query(&caller(), query("acme", "hello"))
+                .await
+                .unwrap()
+                .snippets
+                .len(),
             5
         );
     }));

@@ -47,7 +47,7 @@ async fn innocent(host: &TestHost, time: Duration) -> Timings {
         let mut all = Vec::new();
         while Instant::now() < until {
             let started = Instant::now();
-            service.query(&caller(), query("innocent", "hello")).await.unwrap();
+            service.operations().query(&caller(), query("innocent", "hello")).await.unwrap();
             all.push(started.elapsed());
             // As a caller would: not back to back.
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -75,7 +75,7 @@ async fn beside(guest: &str, audit: Audit) -> (Timings, Timings) {
     let (service, stopped) = (Arc::clone(host.service()), Arc::clone(&stop));
     let storm = tokio::spawn(async move {
         while !stopped.load(Ordering::Relaxed) {
-            let _ = service.query(&caller(), query("hostile", "600000")).await;
+            let _ = service.operations().query(&caller(), query("hostile", "600000")).await;
         }
     });
     let loud = innocent(&host, TIME).await;

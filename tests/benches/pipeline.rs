@@ -131,7 +131,13 @@ async fn pipeline(host: &TestHost, count: usize) -> Timings {
         let service = Arc::clone(&service);
         async move {
             assert_eq!(
-                service.query(&caller(), query("acme", "hello")).await.unwrap().snippets.len(),
+                service
+                    .operations()
+                    .query(&caller(), query("acme", "hello"))
+                    .await
+                    .unwrap()
+                    .snippets
+                    .len(),
                 5
             );
         }

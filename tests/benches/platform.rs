@@ -62,7 +62,7 @@ async fn swap() -> Vec<String> {
         std::fs::rename(temporary, &file).unwrap();
     };
     put("1.0.0");
-    host.service().scan_plugins().await;
+    host.service().control().scan_plugins().await;
     host.bind("acme", "stamped", BindingLimits::default()).await.unwrap();
     host.query("acme", "x").await.unwrap();
     let service = Arc::clone(host.service());
@@ -74,7 +74,8 @@ async fn swap() -> Vec<String> {
             let service = Arc::clone(&service);
             calls.spawn(async move {
                 let started = Instant::now();
-                let answered = service.query(&caller(), query("acme", "x")).await.is_ok();
+                let answered =
+                    service.operations().query(&caller(), query("acme", "x")).await.is_ok();
                 (started.elapsed(), answered)
             });
         }
@@ -87,8 +88,14 @@ async fn swap() -> Vec<String> {
     let calls = load.await.unwrap();
     let failed = calls.iter().filter(|(_, answered)| !answered).count();
     let timings = Timings::new(calls.iter().map(|(took, _)| *took).collect());
-    let serving =
-        host.service().binding(&parse("acme"), &parse("stamped")).await.unwrap().serving.unwrap();
+    let serving = host
+        .service()
+        .control()
+        .binding(&parse("acme"), &parse("stamped"))
+        .await
+        .unwrap()
+        .serving
+        .unwrap();
     let slowest = show(timings.percentile(100.0));
     vec![
         calls.len().to_string(),
@@ -123,6 +130,7 @@ async fn many_bindings() -> Vec<Vec<String>> {
                 default: true,
             };
             service
+                .control()
                 .create_binding(&caller(), &parse(&format!("company-{n}")), request)
                 .await
                 .unwrap();
@@ -134,7 +142,11 @@ async fn many_bindings() -> Vec<Vec<String>> {
     tasks.join_all().await;
     let registered = resident();
     for n in 0..WARM {
-        host.service().query(&caller(), query(&format!("company-{n}"), "x")).await.unwrap();
+        host.service()
+            .operations()
+            .query(&caller(), query(&format!("company-{n}"), "x"))
+            .await
+            .unwrap();
     }
     let warm = resident();
     let mib = |bytes: u64| format!("{} MiB", bytes >> 20);

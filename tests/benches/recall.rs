@@ -47,7 +47,7 @@ async fn measure(records: usize) -> Vec<String> {
         },
         default: true,
     };
-    host.service().create_binding(&caller(), &parse("acme"), binding).await.unwrap();
+    host.service().control().create_binding(&caller(), &parse("acme"), binding).await.unwrap();
     let mut state = 0x9e37_79b9_7f4a_7c15;
     let started = Instant::now();
     let mut written = 0;
@@ -57,7 +57,7 @@ async fn measure(records: usize) -> Vec<String> {
         request.records = (0..count)
             .map(|_| RecordWrite { text: text(&mut state), ..RecordWrite::default() })
             .collect();
-        host.service().upsert(&caller(), request).await.unwrap();
+        host.service().operations().upsert(&caller(), request).await.unwrap();
         written += count;
     }
     let loading = started.elapsed();
@@ -73,7 +73,11 @@ async fn measure(records: usize) -> Vec<String> {
         let mut state = questions;
         let words: Vec<String> = (0..6).map(|_| word(&mut state)).collect();
         async move {
-            let found = service.query(&caller(), query("acme", &words.join(" "))).await.unwrap();
+            let found = service
+                .operations()
+                .query(&caller(), query("acme", &words.join(" ")))
+                .await
+                .unwrap();
             assert!(!found.snippets.is_empty());
         }
     })

@@ -72,10 +72,10 @@ async fn measure() {
         limits,
         default: true,
     };
-    host.service().create_binding(&caller(), &parse("acme"), binding).await.unwrap();
+    host.service().control().create_binding(&caller(), &parse("acme"), binding).await.unwrap();
     let ours = repeat(CALLS, || async {
         let request = QueryRequest { top_k: Some(10), ..query("acme", "which gate is green") };
-        let found = host.service().query(&caller(), request).await.unwrap();
+        let found = host.service().operations().query(&caller(), request).await.unwrap();
         assert_eq!(found.snippets.len(), 10);
     })
     .await;

@@ -24,10 +24,10 @@ async fn measure(plugins: usize) -> (Duration, Timings) {
     let mut host = TestHost::with(&[], |options| options.plugins_dir = Some(path)).await.unwrap();
     let cold = started.elapsed();
     assert_eq!(
-        host.service().plugins().admitted.len(),
+        host.service().control().plugins().admitted.len(),
         plugins + 1,
         "{:?}",
-        host.service().plugins().refused
+        host.service().control().plugins().refused
     );
     let mut warm = Vec::new();
     for _ in 0..10 {

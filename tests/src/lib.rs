@@ -164,7 +164,7 @@ impl TestHost {
             Self { service: None, options, surfaces: ServerOptions::default(), directory };
         host.start().await?;
         // Reads do not make a company, and most tests begin with one.
-        host.service().make_company(&caller(), &parse("acme")).await?;
+        host.service().tenancy().make_company(&caller(), &parse("acme")).await?;
         Ok(host)
     }
 
@@ -194,7 +194,7 @@ impl TestHost {
     /// Stops the host. Its background work has ended when this returns.
     pub async fn stop(&mut self) {
         let Some(service) = self.service.take() else { return };
-        service.shutdown(Duration::from_secs(10)).await;
+        service.background().shutdown(Duration::from_secs(10)).await;
         for _ in 0..60_000 {
             if Arc::strong_count(&service) == 1 {
                 return;
@@ -252,12 +252,12 @@ impl TestHost {
             policy: BindingPolicy::default(),
             default: true,
         };
-        self.service().create_binding(&caller(), &parse(company), request).await.map(drop)
+        self.service().control().create_binding(&caller(), &parse(company), request).await.map(drop)
     }
 
     /// What a binding uses of its limits. `None` before the first call of its provider.
     pub async fn usage(&self, company: &str, key: &str) -> Option<UsageView> {
-        self.service().binding(&parse(company), &parse(key)).await.ok()?.usage
+        self.service().control().binding(&parse(company), &parse(key)).await.ok()?.usage
     }
 
     /// Asks a company's default binding.
@@ -266,12 +266,13 @@ impl TestHost {
         company: &str,
         text: &str,
     ) -> Result<Vec<memhost_types::Snippet>, ServiceError> {
-        Ok(self.service().query(&caller(), query(company, text)).await?.snippets)
+        Ok(self.service().operations().query(&caller(), query(company, text)).await?.snippets)
     }
 
     /// Writes one record through a company's default binding.
     pub async fn write(&self, company: &str, text: &str) -> Result<RecordHandle, ServiceError> {
-        let answer = self.service().upsert(&caller(), upsert(company, &[text])).await?;
+        let answer =
+            self.service().operations().upsert(&caller(), upsert(company, &[text])).await?;
         Ok(answer.records[0].clone())
     }
 
@@ -279,6 +280,7 @@ impl TestHost {
     pub async fn operations(&self, company: &str) -> Result<Vec<Operation>, ServiceError> {
         let page = self
             .service()
+            .control()
             .operations(&parse(company), &OperationFilter::default(), None, 1_000)
             .await?;
         Ok(page.items)

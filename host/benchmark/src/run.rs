@@ -68,7 +68,7 @@ pub async fn run(
     let company: CompanyId = id("company", "evaluation")?;
     // The evaluation has a data directory of its own, so the provider gets all permissions that it
     // requests.
-    let plugins = service.plugins().admitted;
+    let plugins = service.control().plugins().admitted;
     let chosen = plugins
         .iter()
         .find(|plugin| plugin.inspection.description.provider_key == options.provider);
@@ -96,12 +96,12 @@ pub async fn run(
             policy: BindingPolicy::default(),
             default: false,
         };
-        let made = service.create_binding(&caller, &company, binding).await;
+        let made = service.control().create_binding(&caller, &company, binding).await;
         made.map_err(|error| operation("making a binding", error))?;
         for turn in &conversation.turns {
             let request = capture(&company, &key, &conversation.sample_id, turn);
             let started = Instant::now();
-            let answer = service.capture(&caller, request).await;
+            let answer = service.operations().capture(&caller, request).await;
             answer.map_err(|error| operation(&format!("capturing {}", turn.id), error))?;
             captures.push(started.elapsed());
             progress(Progress::Captured);
@@ -110,7 +110,7 @@ pub async fn run(
         for question in &conversation.questions {
             let request = query(&company, &key, &question.text);
             let started = Instant::now();
-            let bundle = service.query(&caller, request).await;
+            let bundle = service.operations().query(&caller, request).await;
             let bundle =
                 bundle.map_err(|error| operation(&format!("asking `{}`", question.text), error))?;
             queries.push(started.elapsed());
@@ -144,7 +144,7 @@ async fn settled(
     let is_unfinished = |job: &Job| matches!(job.status, JobStatus::Queued | JobStatus::Running);
     let mut pages = Pages::default();
     while let Some(cursor) = pages.next() {
-        let page = service.jobs(company, &filter, cursor.as_deref(), Some(100)).await;
+        let page = service.control().jobs(company, &filter, cursor.as_deref(), Some(100)).await;
         let page = page.map_err(|error| operation("waiting for jobs", error))?;
         if page.items.iter().any(is_unfinished) {
             tokio::time::sleep(Duration::from_millis(20)).await;

@@ -82,11 +82,11 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), CliError> {
     let operations = host.get(&format!("{CONTROL}/operations?limit=12")).await?;
     line(&operation::rows(&operations.read()?))?;
     if args.once {
-        service.flush().await.map_err(CliError::host)?;
+        service.control().flush().await.map_err(CliError::host)?;
         if args.data_dir.is_some() {
             return Ok(());
         }
-        service.shutdown(Duration::from_secs(2)).await;
+        service.background().shutdown(Duration::from_secs(2)).await;
         drop((host, service));
         // A failure is no failure of the demonstration: the system empties its temporary directory.
         let _ = std::fs::remove_dir_all(&data_dir);

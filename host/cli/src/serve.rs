@@ -222,7 +222,7 @@ fn ready(endpoints: &[Endpoint], service: &Service) -> String {
     let ready = serde_json::json!({
         "pid": std::process::id(),
         "version": env!("CARGO_PKG_VERSION"),
-        "storeId": service.store_id(),
+        "storeId": service.monitor().store_id(),
         "runtime": address(endpoints.first()),
         "control": address(endpoints.last()),
     });
@@ -262,7 +262,7 @@ pub(super) fn show_explorer(
     if !is_new && !std::io::stdout().is_terminal() {
         return Ok(token);
     }
-    let (token, code) = token.with_link(service.now()).map_err(CliError::host)?;
+    let (token, code) = token.with_link(service.control().now()).map_err(CliError::host)?;
     drop(line(&format!(
         "sign in there once, within ten minutes:\n  {address}/sign-in?link={code}"
     )));

@@ -90,7 +90,7 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
             // Looking changes nothing: what is due waits for the next start.
             options.has_background = false;
             let service = Service::open(options).await.map_err(CliError::data_dir)?;
-            let findings = service.verify_store().await.map_err(CliError::host)?;
+            let findings = service.control().verify_store().await.map_err(CliError::host)?;
             findings.iter().try_for_each(|finding| line(finding))?;
             match findings.len() {
                 0 => line("no problems found"),

@@ -41,7 +41,7 @@ impl Network {
                 origins: origins.clone(),
                 used_as: used_as.clone(),
             };
-            service.set_secret(&Caller::operator(), company, name, request).await?;
+            service.control().set_secret(&Caller::operator(), company, name, request).await?;
         }
         Ok(())
     }

@@ -54,7 +54,7 @@ impl Subject {
 
     /// The same binding on new instances, as after a restart or next to the first ones.
     pub(super) async fn beside(&self) -> Result<Self, Stop> {
-        let bench = self.service.workbench(&self.company, &self.key).await;
+        let bench = self.service.control().workbench(&self.company, &self.key).await;
         let bench = bench.map_err(|error| Stop::Skipped(format!("no second instance: {error}")))?;
         Ok(self.on(self.key.clone(), bench))
     }
@@ -64,7 +64,8 @@ impl Subject {
     pub(super) async fn empty(&self) -> Result<Self, Stop> {
         let none =
             |error: ServiceError| Stop::Skipped(format!("no second binding can be made: {error}"));
-        let own = self.service.binding(&self.company, &self.key).await.map_err(none)?.binding;
+        let own =
+            self.service.control().binding(&self.company, &self.key).await.map_err(none)?.binding;
         let key = format!("{}-{}", self.key, self.numbers.fetch_add(1, Ordering::Relaxed));
         let key =
             BindingKey::parse(&key).map_err(|error| none(ServiceError::Host(error.problem)))?;
@@ -79,10 +80,11 @@ impl Subject {
             default: false,
         };
         self.service
+            .control()
             .create_binding(&Caller::operator(), &self.company, request)
             .await
             .map_err(none)?;
-        let bench = self.service.workbench(&self.company, &key).await.map_err(none)?;
+        let bench = self.service.control().workbench(&self.company, &key).await.map_err(none)?;
         Ok(self.on(key, bench))
     }
 
@@ -102,7 +104,7 @@ impl Subject {
 
     /// A unique id for an operation.
     pub(super) fn operation(&self) -> OperationId {
-        let ms = u64::try_from(self.service.now().as_millisecond()).unwrap_or_default();
+        let ms = u64::try_from(self.service.control().now().as_millisecond()).unwrap_or_default();
         OperationId::new(ms, self.numbers.fetch_add(1, Ordering::Relaxed), 0)
     }
 

@@ -135,7 +135,7 @@ impl Suite {
 
     /// Shuts the host down and removes its directory.
     pub async fn close(self) {
-        self.service.shutdown(Duration::from_secs(2)).await;
+        self.service.background().shutdown(Duration::from_secs(2)).await;
         // Work in the background may just have begun; the store's last flush needs the directory.
         let until = Instant::now() + Duration::from_secs(1);
         while Arc::strong_count(&self.service) > 1 && Instant::now() < until {
@@ -209,7 +209,7 @@ impl Suite {
             .bind(component, options, rule.id != rules::WITHOUT_OPTIONAL)
             .await
             .map_err(none)?;
-        let bench = self.service.workbench(&self.company, &key).await.map_err(none)?;
+        let bench = self.service.control().workbench(&self.company, &key).await.map_err(none)?;
         Ok(Subject {
             service: Arc::clone(&self.service),
             company: self.company.clone(),
@@ -258,7 +258,7 @@ impl Suite {
             policy: BindingPolicy::default(),
             default: false,
         };
-        self.service.create_binding(&Caller::operator(), &self.company, request).await?;
+        self.service.control().create_binding(&Caller::operator(), &self.company, request).await?;
         Ok(key)
     }
 }
@@ -286,10 +286,10 @@ fn kind_of(permission: &Permission) -> &'static str {
 }
 
 fn builtin(service: &Service) -> Result<Result<Component, AdmissionError>, CheckError> {
-    let plugins = service.plugins().admitted.into_iter();
+    let plugins = service.control().plugins().admitted.into_iter();
     let mut own = plugins
         .filter(|plugin| plugin.inspection.description.provider_key.as_str() == LOCAL_MARKDOWN_KEY);
-    let component = own.find_map(|plugin| service.component(plugin.inspection.digest));
+    let component = own.find_map(|plugin| service.control().component(plugin.inspection.digest));
     component
         .map(Ok)
         .ok_or_else(|| CheckError::KeptOut("the built-in provider is not there".to_owned()))
@@ -300,7 +300,7 @@ async fn admitted(
     service: &Service,
     file: &Path,
 ) -> Result<Result<Component, AdmissionError>, CheckError> {
-    let plugins = service.plugins();
+    let plugins = service.control().plugins();
     let Some(refused) = plugins.refused.first() else {
         let of_file = |component: &Component| {
             component.description().provider_key.as_str() != LOCAL_MARKDOWN_KEY
@@ -308,14 +308,14 @@ async fn admitted(
         let mut all = plugins
             .admitted
             .iter()
-            .filter_map(|plugin| service.component(plugin.inspection.digest));
+            .filter_map(|plugin| service.control().component(plugin.inspection.digest));
         return all
             .find(of_file)
             .map(Ok)
             .ok_or_else(|| CheckError::KeptOut("the host has not seen it".to_owned()));
     };
     // The list of refused files has only a text; inspecting again returns the error.
-    match Plugins::inspect(service.sandbox(), file).await {
+    match Plugins::inspect(service.control().sandbox(), file).await {
         Err(PluginError::Admission(error)) => Ok(Err(error)),
         _ => Err(CheckError::KeptOut(refused.reason.clone())),
     }

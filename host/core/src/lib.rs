@@ -1,40 +1,33 @@
-//! The operations of a host, and what they need: bindings, access, versions of providers, hooks and
-//! jobs, review, billing.
+//! A host for embedding: opening it on a data directory, and its parts.
 //!
-//! A [`Service`] is a host. HTTP, the explorer and the command line are built on its methods. Each
-//! method authorizes its caller, and each memory operation leaves a record.
+//! A [`Service`] is a host. HTTP, the explorer and the command line are built on its parts, each a
+//! crate: the companies and who may enter them ([`Tenancy`]), the memory operations
+//! ([`Operations`]), the control plane ([`Control`]), hooks and jobs ([`Background`]), export,
+//! import and erasure ([`Transfer`]), health checks and metrics ([`Monitor`]).
 
-mod access;
-mod background;
-mod billing;
-mod bindings;
-mod companies;
+mod backup;
+mod caches;
 mod error;
-mod host;
-mod operations;
-mod paging;
-mod review;
+mod keys;
+mod monitor;
+mod options;
+mod permissions;
+mod service;
 
-pub use access::{
-    ACT_AS_HEADERS, Access, AccessError, Act, ActAs, ActingError, Authentication, Caller,
-    CreateToken, Denied, Known, RotateToken, Section, Tokens, WritePolicy, is_mcp, roles,
+pub use backup::{BackupRequest, BackupView, check_backup, restore_backup};
+pub use error::OpenError;
+pub use memhost_access::{
+    ACT_AS_HEADERS, Access, AccessError, Act, ActAs, ActingError, Caller, CreateToken, Denied,
+    Known, RotateToken, Section, Tokens, WritePolicy, is_mcp, roles,
 };
-pub use background::{
-    BackgroundError, BatchReceipt, ChangedCount, DeliveryAction, RetryPolicy, render_recall,
+pub use memhost_background::{Background, BatchReceipt, render_recall};
+pub use memhost_control::{
+    Abilities, AdmittedPlugin, AskedView, BindingView, BuildView, ChangedCount, Control,
+    CreateBinding, GrantsView, PluginView, ResolvedView, SetTarget, UpdateBinding, UsageView,
+    WaitingView, Workbench,
 };
-pub use bindings::{
-    Abilities, AskedView, BindingView, BuildView, CreateBinding, GrantsView, ResolvedView,
-    SetTarget, UpdateBinding, UsageView, WaitingView,
-};
-pub use companies::{
-    CompanyUsage, Erased, ExportLine, ImportOptions, Imported, KnownCompanies, MAX_IMPORT_LINE,
-    Retention, Tombstone,
-};
-pub use error::{OpenError, ServiceError};
-pub use host::{
-    AdmittedPlugin, Audit, BackupRequest, BackupView, Check, Health, MetricSource, PluginView,
-    ReadingGauges, Service, ServiceOptions, Workbench, WrapStore, check_backup, restore_backup,
-};
+pub use memhost_operations::{DeliveryAction, Idempotent, KeptAnswer, Operations, Ticket};
+pub use memhost_oplog::Audit;
 pub use memhost_oplog::billing::{
     BillingError, CostEventPage, Evaluation, EvaluationReport, GroupBy, Sums, SumsQuery, SumsRow,
     SumsView,
@@ -42,12 +35,18 @@ pub use memhost_oplog::billing::{
 pub use memhost_oplog::feed::{Follower, HostEvent, Notice};
 pub use memhost_oplog::metrics::Gauges;
 pub use memhost_oplog::operation::{OperationContext, OperationSink};
+pub use memhost_queues::{BackgroundError, RetryPolicy, ReviewError};
 pub use memhost_registry::bindings::{Bindings, NewBinding, ResolutionStep, Why};
 pub use memhost_registry::plugins;
 pub use memhost_registry::secrets::{SecretView, SetSecret, VaultError};
 pub use memhost_registry::versions::{BreakerState, HealthFound, RateState};
 pub use memhost_registry::{ActivityLog, BindingError};
 pub use memhost_sandbox::{CompileLimits, Compiler, CompilerProcess};
-pub use operations::{Idempotent, KeptAnswer, Ticket};
-pub use paging::Page;
-pub use review::ReviewError;
+pub use memhost_tenancy::{
+    Authentication, CompanyUsage, Erased, KnownCompanies, Page, Retention, ServiceError, Tenancy,
+    Tombstone,
+};
+pub use memhost_transfer::{ExportLine, ImportOptions, Imported, MAX_IMPORT_LINE, Transfer};
+pub use monitor::{Check, Health, MetricSource, Monitor, ReadingGauges};
+pub use options::{ServiceOptions, WrapStore};
+pub use service::Service;

@@ -27,7 +27,8 @@ pub(super) async fn list(
     view: CompanyView<permission::View>,
     params: QueryParams<ActivityQuery>,
 ) -> Result<Markup, Problem> {
-    let page = view.service.activity(&view.company, params.query.cursor.as_deref()).await?;
+    let page =
+        view.service.control().activity(&view.company, params.query.cursor.as_deref()).await?;
     let body = html! {
         @if page.items.is_empty() {
             (empty("No activity yet", &html! {

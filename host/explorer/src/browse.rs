@@ -25,6 +25,7 @@ pub(super) async fn page(
     let path = query.path.as_deref().unwrap_or_default();
     let abilities = view
         .service
+        .control()
         .abilities(&view.caller, OperationKind::Browse, &mut scope.clone(), named)
         .await?;
     let provider = abilities.provider_key.as_ref();
@@ -47,7 +48,7 @@ pub(super) async fn page(
                 cursor: query.cursor.clone(),
                 limit: PAGE_SIZE,
             };
-            let page = view.service.browse(&view.caller, request).await?;
+            let page = view.service.operations().browse(&view.caller, request).await?;
             html! {
                 @if page.nodes.is_empty() {
                     (empty("No records", &html! { "This scope has no records in this tree." }))

@@ -11,15 +11,18 @@ use memhost_http::Problem;
 /// An operator chooses a company. Any other caller belongs to one, and is sent there.
 pub(super) async fn list(view: View) -> Result<Response, Problem> {
     if let Some(company) = view.caller.company() {
-        let page: &[&str] =
-            if view.service.allows(&view.caller, Act::View, company) { &[] } else { &["query"] };
+        let page: &[&str] = if view.service.tenancy().allows(&view.caller, Act::View, company) {
+            &[]
+        } else {
+            &["query"]
+        };
         return Ok(redirect(&View::company_at(company, page)));
     }
-    view.service.allow(&view.caller, Act::Host, None).await?;
-    let companies = view.service.companies();
+    view.service.tenancy().allow(&view.caller, Act::Host, None).await?;
+    let companies = view.service.tenancy().companies();
     let mut rows = Vec::new();
     for company in &companies {
-        let bindings = view.service.bindings(company).await.unwrap_or_default();
+        let bindings = view.service.control().bindings(company).await.unwrap_or_default();
         let default = bindings.iter().find(|binding| binding.is_default);
         let row = Row::to(View::company_at(company, &[]))
             .key(company)
@@ -28,7 +31,7 @@ pub(super) async fn list(view: View) -> Result<Response, Problem> {
             .cell(number("Bindings"), count(bindings.len() as u64));
         rows.push(row);
     }
-    let erasing = view.service.erasing();
+    let erasing = view.service.tenancy().erasing();
     let body = if companies.is_empty() && erasing.is_empty() {
         empty(
             "No companies yet",

@@ -53,6 +53,7 @@ pub(super) async fn list(
     let query = &params.query;
     let page = view
         .service
+        .tenancy()
         .events(&view.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE)
         .await?;
     let rows = page.items.iter().map(|event| row(&view, &params, event));

@@ -46,7 +46,7 @@ pub(super) async fn require(
         return ask_first(&request);
     }
     let headers = request.headers();
-    let now = service.now();
+    let now = service.control().now();
     let Some(known) =
         cookie(headers, session::COOKIE).and_then(|id| explorer.sessions.find(&id, now))
     else {

@@ -60,6 +60,7 @@ pub(super) async fn list(
     let query = &params.query;
     let page = view
         .service
+        .control()
         .deliveries(&view.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE)
         .await?;
     // The last column is needed only for dead letters.
@@ -110,7 +111,7 @@ pub(super) async fn list(
 }
 
 async fn subscriptions<P>(view: &CompanyView<P>) -> Result<Markup, Problem> {
-    let bindings = view.service.bindings(&view.company).await?;
+    let bindings = view.service.control().bindings(&view.company).await?;
     let rows = bindings.iter().map(|binding| {
         let binding = &binding.binding;
         let kinds = |when: SubscribedWhen| {
@@ -133,7 +134,7 @@ pub(super) async fn show(
     view: CompanyView<permission::View>,
     PathParam(id): PathParam<DeliveryId>,
 ) -> Result<Markup, Problem> {
-    let delivery = view.service.delivery_of(&view.company, id).await?;
+    let delivery = view.service.control().delivery_of(&view.company, id).await?;
     let action = html! {
         @if view.allows(Act::Administer) {
             @match delivery.status {
@@ -259,6 +260,7 @@ pub(super) async fn replay(
 ) -> Result<Response, Problem> {
     let delivery = view
         .service
+        .control()
         .change_delivery(&view.caller, &view.company, id, DeliveryAction::Replay)
         .await?;
     view.flash("The delivery is queued again.");

@@ -41,8 +41,11 @@ pub(super) async fn list(
     params: ListParams<JobFilter>,
 ) -> Result<Markup, Problem> {
     let query = &params.query;
-    let page =
-        view.service.jobs(&view.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE).await?;
+    let page = view
+        .service
+        .control()
+        .jobs(&view.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE)
+        .await?;
     let rows = page.items.iter().map(|job| {
         Row::to(view.at(&["jobs", &job.id.0.to_string()]))
             .key(job.id.0)
@@ -74,7 +77,7 @@ pub(super) async fn show(
     view: CompanyView<permission::View>,
     PathParam(id): PathParam<JobId>,
 ) -> Result<Markup, Problem> {
-    let job = view.service.job(&view.company, id).await?;
+    let job = view.service.control().job(&view.company, id).await?;
     let body = html! {
         div.stack #job data-live {
             @if let Some(error) = &job.error {
@@ -179,7 +182,7 @@ pub(super) async fn ask_cancel(
     view: CompanyView<permission::Administer>,
     PathParam(id): PathParam<JobId>,
 ) -> Result<Markup, Problem> {
-    let job = view.service.job(&view.company, id).await?;
+    let job = view.service.control().job(&view.company, id).await?;
     let here = view.at(&["jobs", &job.id.0.to_string()]);
     let body = html! {
         p.about {
@@ -200,7 +203,8 @@ pub(super) async fn cancel(
     PathParam(id): PathParam<JobId>,
     _: CsrfForm<NoFields>,
 ) -> Result<Response, Problem> {
-    let job = Arc::clone(&view.service).cancel_job(&view.caller, &view.company, id).await?;
+    let job =
+        Arc::clone(view.service.background()).cancel_job(&view.caller, &view.company, id).await?;
     view.flash("The job is cancelled.");
     Ok(redirect(&view.at(&["jobs", &job.id.0.to_string()])))
 }
@@ -210,7 +214,7 @@ pub(super) async fn retry(
     PathParam(id): PathParam<JobId>,
     _: CsrfForm<NoFields>,
 ) -> Result<Response, Problem> {
-    let job = view.service.retry_job(&view.caller, &view.company, id).await?;
+    let job = view.service.control().retry_job(&view.caller, &view.company, id).await?;
     view.flash("The job is queued again.");
     Ok(redirect(&view.at(&["jobs", &job.id.0.to_string()])))
 }

@@ -59,7 +59,7 @@ pub(super) async fn follow(
     // Plugins belong to the host. Only the fact that one changed is sent, not which one.
     let followed = (!wanted.contains("plugin")).then_some(&company);
     let after = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let mut follower = view.service.follow(&view.caller, followed, after).await?;
+    let mut follower = view.service.control().follow(&view.caller, followed, after).await?;
     let is_mine = move |notice: &Notice| {
         let here = notice.company_id.as_ref().is_none_or(|of| *of == company);
         here && (matches!(notice.happened, HostEvent::Reset)

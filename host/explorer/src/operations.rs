@@ -47,6 +47,7 @@ pub(super) async fn list(
     let query = &params.query;
     let page = view
         .service
+        .control()
         .operations(&view.company, &query.filter, query.cursor.as_deref(), ROWS)
         .await?;
     let none = html! {

@@ -38,9 +38,13 @@ pub(super) async fn show(
     params: QueryParams<OverviewQuery>,
 ) -> Result<Markup, Problem> {
     let company = &view.company;
-    let latest =
-        view.service.operations(company, &OperationFilter::default(), None, LATEST).await?.items;
-    let bindings = view.service.bindings(company).await?;
+    let latest = view
+        .service
+        .control()
+        .operations(company, &OperationFilter::default(), None, LATEST)
+        .await?
+        .items;
+    let bindings = view.service.control().bindings(company).await?;
     let page = Page::new(&view, "Overview", "Health, usage and cost of this company's memory.");
     if latest.is_empty() {
         let body = html! {
@@ -55,10 +59,11 @@ pub(super) async fn show(
     let doctor = is_operator && params.query.doctor.is_some();
     let days = view
         .service
+        .control()
         .sums(company, &SumsQuery { group_by: vec![GroupBy::Day], ..SumsQuery::default() })
         .await?;
     let quality = quality(&view, &days).await?;
-    let usage = view.service.company_usage(company).await?;
+    let usage = view.service.tenancy().company_usage(company).await?;
     let body = html! {
         div.stack #overview data-live {
             (attention::list(&view, &bindings).await?)
@@ -146,7 +151,7 @@ fn bindings_in_use(view: &View, bindings: &[BindingView]) -> Markup {
 }
 
 async fn budgets<P>(view: &CompanyView<P>) -> Result<Markup, Problem> {
-    let all = view.service.budgets(&view.company).await?;
+    let all = view.service.control().budgets(&view.company).await?;
     Ok(html! {
         @if all.is_empty() { p.soft { "No budget: spending is not limited." } }
         @else { ul.meters { @for found in &all { (budget(view, found)) } } }
@@ -174,7 +179,7 @@ async fn quality<P>(
         return Ok(None);
     }
     let query = SumsQuery { since: Some(since), until: Some(days.until), ..SumsQuery::default() };
-    Ok(Some(view.service.evaluation(&view.company, &query).await?.total))
+    Ok(Some(view.service.control().evaluation(&view.company, &query).await?.total))
 }
 
 fn figures(days: &Sums, quality: Option<&Evaluation>, usage: CompanyUsage) -> Markup {
@@ -286,7 +291,7 @@ fn latency(days: &Sums) -> Markup {
 }
 
 async fn checks(view: &View) -> Markup {
-    let rows = view.service.doctor_for(&view.caller).await.into_iter().map(|check| {
+    let rows = view.service.monitor().doctor_for(&view.caller).await.into_iter().map(|check| {
         let (tone, word) = match check.health {
             Health::Ok => (Tone::Good, "ok"),
             Health::Warning => (Tone::Warning, "warning"),

@@ -53,6 +53,7 @@ pub(super) async fn page(
     let named = query.binding_key.as_ref();
     let abilities = view
         .service
+        .control()
         .abilities(&view.caller, OperationKind::Query, &mut scope.clone(), named)
         .await?;
     let answer = match (abilities.binding_key.as_ref().or(named), &query.query) {
@@ -120,12 +121,16 @@ async fn ask(
 ) -> Result<Answer, Problem> {
     let scope = request.scope.clone();
     let began = Instant::now();
-    let bundle = view.service.query(&view.caller, request.clone()).await?;
+    let bundle = view.service.operations().query(&view.caller, request.clone()).await?;
     let took = began.elapsed();
     let explained = match explains && !bundle.snippets.is_empty() {
         // A binding with records in review refuses to explain. The answer is complete without it.
         true => Some(
-            view.service.explain(&view.caller, request).await.map_err(|error| error.to_string()),
+            view.service
+                .operations()
+                .explain(&view.caller, request)
+                .await
+                .map_err(|error| error.to_string()),
         ),
         false => None,
     };

@@ -39,8 +39,8 @@ fn source(source: &PluginSource) -> Markup {
 /// Every binding of the host: its company, its key, its provider, the build that serves it.
 async fn served(service: &Service) -> Vec<(CompanyId, String, String, Option<Digest>)> {
     let mut all = Vec::new();
-    for company in service.companies() {
-        for shown in service.bindings(&company).await.unwrap_or_default() {
+    for company in service.tenancy().companies() {
+        for shown in service.control().bindings(&company).await.unwrap_or_default() {
             let (key, provider) =
                 (shown.binding.key.to_string(), shown.binding.provider_key.to_string());
             all.push((company.clone(), key, provider, shown.serving.map(|build| build.digest)));
@@ -54,7 +54,7 @@ fn file_name(path: &FilePath) -> String {
 }
 
 pub(super) async fn list(view: View, _: HostAuthorized) -> Markup {
-    let plugins = view.service.plugins();
+    let plugins = view.service.control().plugins();
     let served = served(&view.service).await;
     let rows = plugins.admitted.iter().map(|plugin| {
         let inspection = &plugin.inspection;
@@ -103,8 +103,8 @@ pub(super) async fn list(view: View, _: HostAuthorized) -> Markup {
 }
 
 pub(super) async fn scan(view: View, _: HostAuthorized, _: CsrfForm<NoFields>) -> Response {
-    view.service.scan_plugins().await;
-    let found = view.service.plugins();
+    view.service.control().scan_plugins().await;
+    let found = view.service.control().plugins();
     view.flash(format!(
         "Scan finished: {} loaded, {} refused.",
         found.admitted.len(),
@@ -121,6 +121,7 @@ pub(super) async fn show(
     let digest: Digest = parse("digest", &digest)?;
     let found = view
         .service
+        .control()
         .plugins()
         .admitted
         .into_iter()

@@ -58,6 +58,7 @@ pub(super) async fn list(
     let query = &params.query;
     let page = view
         .service
+        .operations()
         .reviews(&view.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE)
         .await?;
     let rows = page.items.iter().map(|item| {
@@ -99,10 +100,10 @@ async fn source(view: &View, item: &ReviewItem) -> Option<SourceRef> {
     let service = &view.service;
     match &item.subject {
         ReviewSubject::Delivery(id) => {
-            service.delivery_of(&item.company_id, *id).await.ok()?.source
+            service.control().delivery_of(&item.company_id, *id).await.ok()?.source
         }
         ReviewSubject::Record(_) => {
-            service.operation(&item.company_id, item.operation_id?).await.ok()?.source
+            service.control().operation(&item.company_id, item.operation_id?).await.ok()?.source
         }
     }
 }
@@ -111,7 +112,7 @@ pub(super) async fn show(
     view: CompanyView<permission::View>,
     PathParam(id): PathParam<ReviewId>,
 ) -> Result<Markup, Problem> {
-    let item = view.service.review(&view.company, id).await?;
+    let item = view.service.operations().review(&view.company, id).await?;
     let source = source(&view, &item).await;
     let about = match item.subject {
         ReviewSubject::Record(_) if item.change.is_some() => {
@@ -219,6 +220,7 @@ pub(super) async fn decide(
     let text = text.map(|text| unix_lines(&text));
     let item = view
         .service
+        .operations()
         .decide(&view.caller, &view.company, id, ReviewDecision { decision, text })
         .await?;
     view.flash(match decision {

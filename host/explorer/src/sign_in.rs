@@ -46,7 +46,7 @@ pub(super) async fn page(
     let Some(code) = &params.query.link else {
         return sign_in_page(&headers, params.query.next.as_deref(), None);
     };
-    let now = service.now();
+    let now = service.control().now();
     let Some(token) =
         explorer.admin.use_link(code, now).or_else(|| explorer.sign_in_links.take(code, now))
     else {
@@ -124,17 +124,17 @@ pub(super) async fn sign_in(
         let wrong = "Tokens of this role are for programs: the explorer has no page for them.";
         return sign_in_page(&headers, next.as_deref(), Some(wrong));
     }
-    let id = explorer.sessions.begin(token, service.now());
+    let id = explorer.sessions.begin(token, service.control().now());
     let no_randomness = || Problem::new(ProblemCode::Host, "the system has no randomness");
     let id = id.ok_or_else(no_randomness)?;
     // End the previous session of this browser.
     if let Some(before) =
-        cookie(&headers, COOKIE).and_then(|id| explorer.sessions.find(&id, service.now()))
+        cookie(&headers, COOKIE).and_then(|id| explorer.sessions.find(&id, service.control().now()))
     {
         explorer.sessions.end(before.key);
     }
     let home = match caller.company() {
-        Some(company) if service.allows(&caller, Act::View, company) => {
+        Some(company) if service.tenancy().allows(&caller, Act::View, company) => {
             View::company_at(company, &[])
         }
         Some(company) => View::company_at(company, &["query"]),

@@ -92,7 +92,7 @@ pub(super) async fn make(
         .await?
         .filter(|named| !matches!(named.role(), Role::Monitor | Role::Integration));
     named.ok_or_else(|| unknown().at("token"))?;
-    let code = explorer.sign_in_links.make(request.token, service.now());
+    let code = explorer.sign_in_links.make(request.token, service.control().now());
     let code =
         code.ok_or_else(|| Problem::new(ProblemCode::Host, "the system has no randomness"))?;
     Ok(axum::Json(serde_json::json!({ "path": format!("/sign-in?link={code}") })).into_response())

@@ -24,7 +24,7 @@ const EXPIRES_SOON: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 pub(super) async fn list(owner: TokenOwner<permission::View>) -> Markup {
     let may_change = owner.may_change();
-    let tokens = owner.service.tokens(owner.company.as_ref());
+    let tokens = owner.service.tenancy().tokens(owner.company.as_ref());
     let rows = tokens.iter().rev().map(|token| {
         let row = Row::new()
             .key(token.id.0)
@@ -142,8 +142,12 @@ fn value_page<P>(owner: &TokenOwner<P>, made: &NewToken, title: &str) -> Markup 
 }
 
 fn find<P>(owner: &TokenOwner<P>, id: TokenId) -> Result<Token, Problem> {
-    let found =
-        owner.service.tokens(owner.company.as_ref()).into_iter().find(|token| token.id == id);
+    let found = owner
+        .service
+        .tenancy()
+        .tokens(owner.company.as_ref())
+        .into_iter()
+        .find(|token| token.id == id);
     let missing =
         || Problem::new(ProblemCode::NoToken, "there is no such token; reload the list of tokens");
     found.ok_or_else(missing)
@@ -192,6 +196,7 @@ pub(super) async fn rotate(
 ) -> Result<Markup, Problem> {
     let made = owner
         .service
+        .tenancy()
         .rotate_token(&owner.caller, owner.company.as_ref(), id, RotateToken::default())
         .await?;
     Ok(value_page(&owner, &made, "Token rotated"))
@@ -202,7 +207,8 @@ pub(super) async fn revoke(
     PathParam(id): PathParam<TokenId>,
     _: CsrfForm<NoFields>,
 ) -> Result<Response, Problem> {
-    let token = owner.service.revoke_token(&owner.caller, owner.company.as_ref(), id).await?;
+    let token =
+        owner.service.tenancy().revoke_token(&owner.caller, owner.company.as_ref(), id).await?;
     owner.flash(format!("The token {} is revoked.", token.name));
     Ok(redirect(&owner.path("")))
 }

@@ -169,7 +169,7 @@ pub async fn authenticate(
     if admin.accepts(token) {
         return Ok(Some(Caller::operator()));
     }
-    Ok(match service.authenticate(token).await? {
+    Ok(match service.tenancy().authenticate(token).await? {
         Authentication::Caller(caller) => Some(caller),
         Authentication::Refused => None,
     })
@@ -197,7 +197,7 @@ pub async fn require_token(
         (Some(caller), _) => {
             let whom = act_as(request.headers(), &caller);
             let caller = match whom {
-                Ok(whom) => service.act_for(caller, whom).await.map_err(Problem::from),
+                Ok(whom) => service.tenancy().act_for(caller, whom).await.map_err(Problem::from),
                 Err(problem) => Err(problem),
             };
             match caller {

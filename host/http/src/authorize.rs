@@ -58,8 +58,8 @@ impl<P: Permission> FromRequestParts<Arc<Service>> for Authorized<P> {
         let found = AuthorizedByCore::<P>::from_request_parts(parts, service).await?;
         let AuthorizedByCore { service, caller, company, permission } = found;
         match P::MAY_BE_FIRST {
-            true => service.allow_new(&caller, P::ACT, &company).await?,
-            false => service.allow(&caller, P::ACT, Some(&company)).await?,
+            true => service.tenancy().allow_new(&caller, P::ACT, &company).await?,
+            false => service.tenancy().allow(&caller, P::ACT, Some(&company)).await?,
         }
         Ok(Self { service, caller, company, permission })
     }
@@ -125,7 +125,7 @@ impl<P: Permission> FromRequestParts<Arc<Service>> for HostAuthorized<P> {
         service: &Arc<Service>,
     ) -> Result<Self, Problem> {
         let Authenticated(caller) = Authenticated::from_request_parts(parts, service).await?;
-        service.allow(&caller, P::ACT, None).await?;
+        service.tenancy().allow(&caller, P::ACT, None).await?;
         Ok(Self { service: Arc::clone(service), caller, permission: PhantomData })
     }
 }

@@ -95,7 +95,7 @@ async fn answer(
     let caller =
         caller.ok_or_else(|| Problem::new(ProblemCode::Unauthenticated, "send a token"))?;
     // What was erased keeps nothing, and every request to it is refused or repeats its erasure.
-    let is_erased = company.is_some_and(|company| service.tombstone(company).is_some());
+    let is_erased = company.is_some_and(|company| service.tenancy().tombstone(company).is_some());
     if is_erased || is_read(&parts, &body) {
         return Ok(next.run(Request::from_parts(parts, Body::from(body))).await);
     }
@@ -104,6 +104,7 @@ async fn answer(
     let conflict = |code, detail: &str| Err(Problem::new(code, detail).at("idempotency-key"));
     let headers = meaning(&parts.headers);
     match service
+        .operations()
         .idempotent(&caller, company, key, &[method.as_bytes(), uri.as_bytes(), &headers, &body])
         .await?
     {
@@ -132,7 +133,7 @@ async fn answer(
                     String::from_utf8_lossy(&body).into_owned()
                 },
             });
-            service.answered(ticket, kept).await?;
+            service.operations().answered(ticket, kept).await?;
             Ok(Response::from_parts(parts, Body::from(body)))
         }
         Idempotent::Answered(kept) => {

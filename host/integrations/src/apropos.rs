@@ -257,7 +257,7 @@ async fn find(
         token_budget: None,
         filter: None,
     };
-    let found = records.service.query(&records.caller, request).await?;
+    let found = records.service.operations().query(&records.caller, request).await?;
     let found = records.checked(found.snippets).await?;
     let own = found.into_iter().filter(|record| records.owns(record) || records.shares(record));
     Ok(items(records, own.collect()))

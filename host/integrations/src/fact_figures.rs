@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 
 use super::facts::FactOwner;
 use super::options::PageSpaceOptions;
-use memhost_core::{Gauges, MetricSource, ReadingGauges, Service, ServiceError, is_mcp};
+use memhost_core::{Control, Gauges, MetricSource, ReadingGauges, ServiceError, is_mcp};
 use memhost_types::{
     BindingKey, Operation, OperationFilter, OperationKind, Outcome, RecordHandle, RecordRow,
 };
@@ -69,7 +69,7 @@ pub(crate) struct FactFigures {
 }
 
 impl MetricSource for FactFigures {
-    fn gauges<'a>(&'a self, host: &'a Service, now: Timestamp) -> ReadingGauges<'a> {
+    fn gauges<'a>(&'a self, host: &'a Control, now: Timestamp) -> ReadingGauges<'a> {
         Box::pin(async move { Ok(self.figures(host, now).await?.gauges()) })
     }
 }
@@ -80,7 +80,7 @@ impl FactFigures {
     }
 
     /// The figures, at most a minute old.
-    async fn figures(&self, host: &Service, now: Timestamp) -> Result<AllFigures, ServiceError> {
+    async fn figures(&self, host: &Control, now: Timestamp) -> Result<AllFigures, ServiceError> {
         let mut last = self.last.lock().await;
         if let Some((_, figures)) = last.filter(|(at, _)| now.duration_since(*at) < KEPT) {
             return Ok(figures);
@@ -90,7 +90,7 @@ impl FactFigures {
         Ok(figures)
     }
 
-    async fn count(&self, host: &Service, now: Timestamp) -> Result<AllFigures, ServiceError> {
+    async fn count(&self, host: &Control, now: Timestamp) -> Result<AllFigures, ServiceError> {
         let since = now.checked_sub(DAYS).unwrap_or(Timestamp::UNIX_EPOCH);
         let (company, binding) = (&self.options.company, self.options.binding.as_ref());
         let mut figures = AllFigures::default();
@@ -125,7 +125,7 @@ impl FactFigures {
     /// removal of a fact is read before its writing.
     async fn recent(
         &self,
-        host: &Service,
+        host: &Control,
         binding: &BindingKey,
         since: Timestamp,
     ) -> Result<(HashSet<FactOwner>, AllGone), ServiceError> {

@@ -266,7 +266,7 @@ impl Facts {
                 scope: records.scope.clone(),
                 handles,
             };
-            let done = records.service.forget(&records.caller, request).await?;
+            let done = records.service.operations().forget(&records.caller, request).await?;
             removed += done
                 .outcomes
                 .iter()

@@ -90,7 +90,7 @@ pub const READ_ROUTES: ReadRoutes = ReadRoutes(apropos::READS);
 pub fn attach(service: &Service, options: &IntegrationOptions) {
     if let Some(options) = &options.pagespace {
         service.attach_policy(options.section(), Arc::new(options.clone()));
-        service.attach_metrics(options.section(), Arc::new(FactFigures::new(options)));
+        service.monitor().attach_metrics(options.section(), Arc::new(FactFigures::new(options)));
     }
     if let Some(options) = &options.apropos {
         service.attach_sink(options.section(), Arc::new(options.clone()));

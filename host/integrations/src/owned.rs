@@ -63,8 +63,11 @@ impl OwnerRecords {
     pub(super) async fn handle(&self, given: &str) -> Result<Option<RecordHandle>, Problem> {
         let Ok(provider_record_id) = given.parse() else { return Ok(None) };
         let (mut scope, named) = (self.scope.clone(), self.binding.as_ref());
-        let abilities =
-            self.service.abilities(&self.caller, OperationKind::Get, &mut scope, named).await?;
+        let abilities = self
+            .service
+            .control()
+            .abilities(&self.caller, OperationKind::Get, &mut scope, named)
+            .await?;
         Ok(abilities
             .provider_key
             .map(|provider_key| RecordHandle { provider_key, provider_record_id }))
@@ -75,7 +78,7 @@ impl OwnerRecords {
         let Some(handle) = self.handle(given).await? else { return Ok(None) };
         let get =
             GetRequest { binding_key: self.binding.clone(), scope: self.scope.clone(), handle };
-        let found = self.service.get(&self.caller, get).await?;
+        let found = self.service.operations().get(&self.caller, get).await?;
         Ok(found.record.map(|record| self.believed(record, found.row.as_ref())))
     }
 
@@ -84,8 +87,11 @@ impl OwnerRecords {
         if found.is_empty() {
             return Ok(found);
         }
-        let rows =
-            self.service.rows_of(&self.caller, &self.scope, self.binding.as_ref(), &found).await?;
+        let rows = self
+            .service
+            .operations()
+            .rows_of(&self.caller, &self.scope, self.binding.as_ref(), &found)
+            .await?;
         Ok(found
             .into_iter()
             .zip(rows)
@@ -166,6 +172,7 @@ impl OwnerRecords {
     pub(super) async fn forget(&self, handle: RecordHandle) -> Result<(), Problem> {
         let (binding_key, scope) = (self.binding.clone(), self.scope.clone());
         self.service
+            .operations()
             .forget(&self.caller, ForgetRequest { binding_key, scope, handles: vec![handle] })
             .await?;
         Ok(())
@@ -194,7 +201,7 @@ impl OwnerRecords {
             metadata_filter: None,
             filter: None,
         };
-        let page = self.service.list(&self.caller, request).await?;
+        let page = self.service.operations().list(&self.caller, request).await?;
         let found = self.checked(page.items).await?;
         let items =
             found.into_iter().filter(|record| self.owns(record) || self.shares(record)).collect();
@@ -232,7 +239,7 @@ impl OwnerRecords {
     ) -> Result<Vec<RecordHandle>, Problem> {
         let (binding_key, scope) = (self.binding.clone(), self.scope.clone());
         let request = UpsertRequest { binding_key, scope, source, records, visibility: None };
-        Ok(self.service.upsert(&self.caller, request).await?.records)
+        Ok(self.service.operations().upsert(&self.caller, request).await?.records)
     }
 
     /// Writes one record.

@@ -16,12 +16,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let host = Service::open(ServiceOptions::new(directory)).await?;
     let (caller, company) = (Caller::operator(), CompanyId::parse("acme")?);
 
-    host.make_company(&caller, &company).await?;
+    host.tenancy().make_company(&caller, &company).await?;
     // The binding says which provider has the company's memory. `local-markdown` is built in.
     let binding: CreateBinding = serde_json::from_value(serde_json::json!({
         "key": "default", "providerKey": "local-markdown"
     }))?;
-    host.ensure_default_binding(&caller, &company, binding).await?;
+    host.control().ensure_default_binding(&caller, &company, binding).await?;
 
     let capture = CaptureRequest {
         binding_key: None,
@@ -37,7 +37,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         visibility: None,
         replaces_source: false,
     };
-    host.capture(&caller, capture).await?;
+    host.operations().capture(&caller, capture).await?;
 
     let question = QueryRequest {
         binding_key: None,
@@ -49,9 +49,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         token_budget: None,
         filter: None,
     };
-    for found in host.query(&caller, question).await?.snippets {
+    for found in host.operations().query(&caller, question).await?.snippets {
         println!("{}", found.text);
     }
-    host.shutdown(std::time::Duration::from_secs(5)).await;
+    host.background().shutdown(std::time::Duration::from_secs(5)).await;
     Ok(())
 }

@@ -1,9 +1,10 @@
 //! `memhost` as a library: a host of WebAssembly memory providers inside another process.
 //!
-//! [`Service`] is the host. It owns a data directory, runs the providers, and has one method for
-//! each operation. Every method takes the [`Caller`] that it is done for, authorizes it, and leaves
-//! a record. [`types`] has the requests and answers, and [`server`] serves the host over HTTP, or
-//! without a network in [`server::InProcess`].
+//! [`Service`] is the host. It owns a data directory and runs the providers. Its parts have the
+//! calls: [`Service::operations`] has a method for each memory operation. A method takes the
+//! [`Caller`] that it is done for, authorizes it, and leaves a record. [`types`] has the requests
+//! and answers, and [`server`] serves the host over HTTP, or without a network in
+//! [`server::InProcess`].
 //!
 //! A data directory belongs to one [`Service`] at a time. A company needs no setup: with
 //! [`ServiceOptions::zero_config`] its first operation creates a binding of the built-in provider.
@@ -31,7 +32,7 @@
 //!         records: vec![note],
 //!         visibility: None,
 //!     };
-//!     host.upsert(&caller, request).await?;
+//!     host.operations().upsert(&caller, request).await?;
 //!
 //!     let request = QueryRequest {
 //!         binding_key: None,
@@ -43,11 +44,11 @@
 //!         token_budget: None,
 //!         filter: None,
 //!     };
-//!     let answer = host.query(&caller, request).await?;
+//!     let answer = host.operations().query(&caller, request).await?;
 //!     assert_eq!(answer.snippets[0].text, "Deploys are frozen on Fridays");
 //!
 //!     // Ends deliveries and jobs that are in flight, for at most this time.
-//!     host.shutdown(std::time::Duration::from_secs(5)).await;
+//!     host.background().shutdown(std::time::Duration::from_secs(5)).await;
 //!     Ok(())
 //! }
 //! ```
@@ -66,8 +67,8 @@
 
 pub use memhost_core::plugins::{Trust, TrustedKey};
 pub use memhost_core::{
-    Audit, Caller, CompileLimits, Compiler, CompilerProcess, CreateBinding, OpenError, Service,
-    ServiceError, ServiceOptions,
+    Audit, Background, Caller, CompileLimits, Compiler, CompilerProcess, Control, CreateBinding,
+    Monitor, OpenError, Operations, Service, ServiceError, ServiceOptions, Tenancy, Transfer,
 };
 pub use memhost_types as types;
 

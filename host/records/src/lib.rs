@@ -89,8 +89,13 @@ impl Records {
     ///
     /// # Errors
     /// Where the store fails.
-    pub async fn follow(&self, company: &CompanyId, key: &[u8]) -> Result<(), StoreError> {
-        let bytes = key
+    pub async fn follow(&self, row: &TableWrite) -> Result<(), StoreError> {
+        let (Table::PrivateWrites, Some(company)) = (row.table, store::company_of(&row.key)) else {
+            return Ok(());
+        };
+        let company = &company;
+        let bytes = row
+            .key
             .get(store::company_key(company, b"").len()..)
             .and_then(|rest| rest.first_chunk::<16>());
         let Some(binding) = bytes.map(|bytes| BindingId(Uuid::from_bytes(*bytes))) else {

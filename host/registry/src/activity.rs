@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::error::BindingError;
 use memhost_ports::{Clock, new_id};
-use memhost_store::{self as store, Change, Found, Store, StoreError, Table};
+use memhost_store::{self as store, Change, Found, Old, Store, StoreError, Table};
 use memhost_types::{Activity, ActivityAction, CompanyId, Principal};
 
 /// An entry for a change that is about to be made.
@@ -146,6 +146,15 @@ impl ActivityLog {
     ) -> Result<Found<Activity>, StoreError> {
         let (prefix, table) = (store::company_key(company, b""), (Table::Activity, "activity"));
         store::matching(&*self.store, table, &prefix, from, limit, |_| true).await
+    }
+
+    /// Removes a company's entries from before `cutoff`. Answers how many went.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn sweep(&self, company: &CompanyId, cutoff: Timestamp) -> Result<u64, StoreError> {
+        let old = |_: &[u8]| Ok(Old::Removed(Vec::new()));
+        store::sweep(&*self.store, (Table::Activity, b""), company, cutoff, old).await
     }
 }
 

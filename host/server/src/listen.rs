@@ -270,7 +270,7 @@ pub async fn run(
         )?,
     }
     // Streams of events do not end by themselves.
-    service.stop_following();
+    service.control().stop_following();
     let _ = stopping.send(true);
     let all = async { while serving.join_next().await.is_some() {} };
     if tokio::time::timeout(GRACE, all).await.is_err() {
@@ -279,9 +279,9 @@ pub async fn run(
             GRACE.as_secs()
         );
     }
-    service.shutdown(GRACE).await;
+    service.background().shutdown(GRACE).await;
     // A database that does not answer must not keep the process.
-    match tokio::time::timeout(GRACE, service.flush()).await {
+    match tokio::time::timeout(GRACE, service.control().flush()).await {
         Ok(flushed) => Ok(flushed?),
         Err(_) => {
             Err(ServeError::Serve(format!("the disk did not answer within {} s", GRACE.as_secs())))

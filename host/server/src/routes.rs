@@ -150,7 +150,7 @@ struct HostInfo {
 }
 
 async fn info(State(service): State<Arc<Service>>) -> Json<HostInfo> {
-    Json(HostInfo { version: env!("CARGO_PKG_VERSION"), store_id: service.store_id() })
+    Json(HostInfo { version: env!("CARGO_PKG_VERSION"), store_id: service.monitor().store_id() })
 }
 
 async fn document(headers: HeaderMap) -> Response {
@@ -270,7 +270,7 @@ pub(super) fn router_of(
 
 /// Metrics for Prometheus, which needs an operator's token: they show the usage of every company.
 async fn metrics(allowed: HostAuthorized<permission::Monitor>) -> Result<Metrics, Problem> {
-    Ok(Metrics(allowed.service.metrics().await?))
+    Ok(Metrics(allowed.service.monitor().metrics().await?))
 }
 
 struct Metrics(String);
@@ -292,7 +292,7 @@ impl OperationOutput for Metrics {
 
 /// Readiness for load balancers: whether the host accepts operations.
 async fn readiness(State(service): State<Arc<Service>>) -> Response {
-    let check = service.readiness().await;
+    let check = service.monitor().readiness().await;
     match check.health {
         Health::Ok => "ready\n".into_response(),
         Health::Warning => {

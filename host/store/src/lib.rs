@@ -26,9 +26,11 @@ mod scan;
 mod sled;
 #[cfg(test)]
 mod suite;
+mod sweep;
 mod table;
 mod tables;
 mod value;
+mod whole;
 
 pub use self::change::{Change, Expected, TablePage, TableWrite, Transacted};
 pub use self::commit::Commit;
@@ -49,19 +51,10 @@ pub use self::partitions::Partitions;
 pub use self::quota::Held;
 pub use self::scan::{Found, FoundPage, OperationScan, Scan, matching, scan_all, scan_operations};
 pub use self::sled::{BackupError, Repaired, SledOptions, SledStore};
+pub use self::sweep::{Old, sweep};
 pub use self::table::{
     DueKind, Table, company_key, company_of, due_at, due_key, due_prefix, newest_first,
 };
 pub use self::tables::{Tables, write};
 pub use self::value::{decode, encode, unchanged};
-
-/// A whole store.
-///
-/// Reads, scans and transactions are async because another implementation asks a database over a
-/// network. sled answers short calls at once, on the caller's thread, and moves long ones to a
-/// blocking thread.
-pub trait Store: OperationLog + Tables + Partitions + Maintenance + Coordination + 'static {
-    /// Resolves when everything that was written before this call, to any part of the store, is on
-    /// disk.
-    fn commit(&self) -> Commit;
-}
+pub use self::whole::Store;

@@ -44,7 +44,7 @@ async fn main() -> Result<()> {
                     "payload": {"text": format!("{kind} {hook_id}")},
                     "waitMs": if n % 8 == 0 { 20 } else { 0 },
                 }))?;
-                Arc::clone(&service).deliver(&caller(), event).await?;
+                Arc::clone(service.background()).deliver(&caller(), event).await?;
                 // One `write` for the whole line: a kill leaves whole lines only.
                 let _ = std::io::stdout().lock().write_all(format!("{hook_id}\n").as_bytes());
             }

@@ -45,7 +45,7 @@ async fn main() -> Result<()> {
 /// Writes in two ways, reads, and forgets one of the two records.
 async fn step(service: &Service, company: &str, name: &str) -> Result<(), ServiceError> {
     let text = format!("fact of {name}");
-    let written = service.upsert(&caller(), upsert(company, &[&text])).await?;
+    let written = service.operations().upsert(&caller(), upsert(company, &[&text])).await?;
     acknowledge(&[
         "wrote",
         company,
@@ -54,7 +54,7 @@ async fn step(service: &Service, company: &str, name: &str) -> Result<(), Servic
         &text,
     ]);
     let text = format!("event of {name}");
-    let captured = service.capture(&caller(), capture(company, &text)).await?;
+    let captured = service.operations().capture(&caller(), capture(company, &text)).await?;
     acknowledge(&[
         "wrote",
         company,
@@ -62,11 +62,12 @@ async fn step(service: &Service, company: &str, name: &str) -> Result<(), Servic
         id(&captured.records),
         &text,
     ]);
-    let bundle = service.query(&caller(), query(company, name)).await?;
+    let bundle = service.operations().query(&caller(), query(company, name)).await?;
     acknowledge(&["read", company, &bundle.operation_id.to_string(), "-", "-"]);
     // From here on until the answer, the record may be there or not.
     acknowledge(&["forgetting", company, "-", id(&written.records), "-"]);
-    let forgotten = service.forget(&caller(), forget(company, &written.records)).await?;
+    let forgotten =
+        service.operations().forget(&caller(), forget(company, &written.records)).await?;
     acknowledge(&[
         "forgot",
         company,

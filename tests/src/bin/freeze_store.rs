@@ -42,27 +42,30 @@ async fn fill(host: &TestHost) -> Result<()> {
     };
     for n in 0..20 {
         service
+            .operations()
             .capture(&caller(), scoped(&format!("the gate code of week {n} is {}", n * 7 + 1_000)))
             .await?;
     }
-    let written =
-        service.upsert(&caller(), upsert("acme", &["the roof is red", "the door is blue"])).await?;
-    service.forget(&caller(), forget("acme", &written.records[1..])).await?;
-    service.query(&caller(), query("acme", "which colour has the roof")).await?;
+    let written = service
+        .operations()
+        .upsert(&caller(), upsert("acme", &["the roof is red", "the door is blue"]))
+        .await?;
+    service.operations().forget(&caller(), forget("acme", &written.records[1..])).await?;
+    service.operations().query(&caller(), query("acme", "which colour has the roof")).await?;
     let create: CreateBinding =
         serde_json::from_value(json!({"key": "second", "providerKey": "local-markdown"}))?;
-    service.create_binding(&caller(), &acme, create).await?;
+    service.control().create_binding(&caller(), &acme, create).await?;
     let target: SetTarget =
         serde_json::from_value(json!({"agentId": "bob", "bindingKey": "second"}))?;
-    service.set_target(&caller(), &acme, target).await?;
+    service.control().set_target(&caller(), &acme, target).await?;
     let used_as = json!({"kind": "header", "name": "authorization", "prefix": "Bearer"});
     let secret: SetSecret = serde_json::from_value(json!({
         "value": "a secret of eight", "origins": ["https://api.example.com"], "usedAs": used_as,
     }))?;
-    service.set_secret(&caller(), &acme, "API_KEY", secret).await?;
+    service.control().set_secret(&caller(), &acme, "API_KEY", secret).await?;
     let mut refused = query("acme", "nobody answers");
     refused.binding_key = Some(parse("missing"));
-    anyhow::ensure!(service.query(&caller(), refused).await.is_err());
+    anyhow::ensure!(service.operations().query(&caller(), refused).await.is_err());
     let kinds: Vec<OperationKind> =
         host.operations("acme").await?.iter().map(|operation| operation.kind).collect();
     anyhow::ensure!(kinds.len() == 24, "{kinds:?}");

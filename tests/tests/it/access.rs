@@ -368,7 +368,7 @@ async fn tokens_outlive_the_host_and_expire() {
     assert_eq!(operator.with(&short).send(Method::Get, path, None, &[]).await.status, 200);
     clock.advance(jiff::SignedDuration::from_hours(2));
     assert_eq!(operator.with(&short).send(Method::Get, path, None, &[]).await.status, 401);
-    assert_eq!(host.service().tokens(Some(&parse("acme"))).len(), 2);
+    assert_eq!(host.service().tenancy().tokens(Some(&parse("acme"))).len(), 2);
 }
 
 /// Only an operator sets grants and limits, however a binding is created or changed.

@@ -148,7 +148,7 @@ async fn a_bad_plugin_file_does_not_affect_the_others() {
     })
     .await
     .unwrap();
-    let plugins = host.service().plugins();
+    let plugins = host.service().control().plugins();
     let keys: Vec<_> = plugins
         .admitted
         .iter()
@@ -175,7 +175,7 @@ async fn a_compiled_component_that_was_changed_is_not_loaded() {
         fs::write(&path, bytes).unwrap();
     }
     host.start().await.unwrap();
-    assert_eq!(host.service().plugins().admitted.len(), 2);
+    assert_eq!(host.service().control().plugins().admitted.len(), 2);
     host.bind("acme", "echo", memhost_types::BindingLimits::default()).await.unwrap();
     assert_eq!(host.query("acme", "x").await.unwrap().len(), 5);
 }
@@ -192,7 +192,7 @@ async fn hosts_that_share_a_directory_of_compiled_components_compile_each_once()
         })
         .await
         .unwrap();
-        let checks = host.service().doctor().await;
+        let checks = host.service().monitor().doctor().await;
         let found = &checks.iter().find(|check| check.name == "compiled cache").unwrap().found;
         assert_eq!(found, expected);
         assert!(!host.data_dir().join("compiled").exists());

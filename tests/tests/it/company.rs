@@ -34,7 +34,7 @@ async fn operations_are_kept_as_long_as_the_retention_says() {
         api.put(&path("retention"), &json!({"operationsMaxCount": 0})).await.json["field"],
         "operationsMaxCount"
     );
-    assert!(host.service().verify_store().await.unwrap().is_empty());
+    assert!(host.service().control().verify_store().await.unwrap().is_empty());
 }
 
 /// Creates one of everything that a company can have.
@@ -122,7 +122,7 @@ async fn an_erased_company_leaves_only_a_tombstone() {
     assert_eq!(api.get("/control/v1/tombstones/acme").await, tombstone);
     assert_eq!(api.query("other", "neighbours").await, ["the neighbours' fact"]);
     assert_eq!(api.capture("acme", "once more").await.problem(), (410, "company_erased"));
-    assert!(host.service().verify_store().await.unwrap().is_empty());
+    assert!(host.service().control().verify_store().await.unwrap().is_empty());
     // On the disk only its name is left, in the tombstone and in later refusals.
     drop(api);
     let data = host.data_dir().to_owned();
@@ -443,5 +443,5 @@ async fn a_binding_changes_only_if_the_entity_tag_matches() {
     );
     bind(&api, "acme", "extracts", &json!({})).await;
     assert!(api.query("acme", "fact").await.is_empty());
-    assert_eq!(host.service().bindings(&parse("acme")).await.unwrap().len(), 1);
+    assert_eq!(host.service().control().bindings(&parse("acme")).await.unwrap().len(), 1);
 }

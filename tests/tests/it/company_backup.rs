@@ -51,7 +51,7 @@ async fn a_backup_of_a_running_host_is_restored_unchanged() {
     let ask = json!({"bindingKey": "local", "scope": {"companyId": "acme"}, "query": "file"});
     let found = there.post("/runtime/v1/companies/acme/query", &ask).await.fine();
     assert_eq!(found["snippets"][0]["text"], "in a file");
-    assert!(second.service().verify_store().await.unwrap().is_empty());
+    assert!(second.service().control().verify_store().await.unwrap().is_empty());
     // What is a link is no part of a backup: the manifest says nothing of where it leads.
     let outside = host.directory().join("outside");
     std::fs::create_dir(&outside).unwrap();

@@ -40,7 +40,7 @@ fn compiler(limits: CompileLimits) -> Compiler {
 
 /// The reason why the only refused file is refused.
 fn reason(host: &TestHost) -> String {
-    let refused = host.service().plugins().refused;
+    let refused = host.service().control().plugins().refused;
     assert_eq!(refused.len(), 1, "{refused:?}");
     refused[0].reason.clone()
 }
@@ -76,11 +76,11 @@ async fn what_compiles_too_long_is_stopped_and_remembered() {
     let file = host.directory().join("plugins/file.wasm");
     let written = std::fs::metadata(&file).unwrap().modified().unwrap();
     std::fs::rename(&file, host.directory().join("plugins/other.wasm")).unwrap();
-    host.service().scan_plugins().await;
+    host.service().control().scan_plugins().await;
     assert!(reason(&host).contains("not tried again"), "{}", reason(&host));
     let other = std::fs::File::open(host.directory().join("plugins/other.wasm")).unwrap();
     other.set_modified(written + Duration::from_secs(1)).unwrap();
-    host.service().scan_plugins().await;
+    host.service().control().scan_plugins().await;
     assert!(!reason(&host).contains("not tried again"), "{}", reason(&host));
     host.stop().await;
     let more = CompileLimits { time: Duration::from_millis(1_100), ..second };

@@ -82,10 +82,11 @@ async fn a_record_comes_back_as_it_was_written(host: TestHost, provider: &str) {
         }],
         ..upsert("acme", &[])
     };
-    let written = host.service().upsert(&caller(), request).await.unwrap();
+    let written = host.service().operations().upsert(&caller(), request).await.unwrap();
     assert_eq!(written.records[0].provider_key.as_str(), provider);
     let found = host
         .service()
+        .operations()
         .get(&caller(), get("acme", &written.records[0]))
         .await
         .unwrap()
@@ -106,27 +107,30 @@ async fn companies_and_agents_are_isolated(host: TestHost, provider: &str) {
     // What an agent writes is the company's, unless the binding keeps it apart.
     let mut noted = upsert("acme", &["a lesson for everybody"]);
     noted.scope = agent_scope("acme", "ada");
-    let noted = host.service().upsert(&caller(), noted).await.unwrap().records[0].clone();
+    let noted =
+        host.service().operations().upsert(&caller(), noted).await.unwrap().records[0].clone();
     let mut common = get("acme", &noted);
     common.scope = agent_scope("acme", "bob");
-    assert!(host.service().get(&caller(), common).await.unwrap().record.is_some());
-    host.service().forget(&caller(), forget("acme", &[noted])).await.unwrap();
+    assert!(host.service().operations().get(&caller(), common).await.unwrap().record.is_some());
+    host.service().operations().forget(&caller(), forget("acme", &[noted])).await.unwrap();
     let policy = BindingPolicy { sharing: Sharing::PerAgent, ..BindingPolicy::default() };
     let change = UpdateBinding { policy: Some(policy), ..UpdateBinding::default() };
     host.service()
+        .control()
         .update_binding(&caller(), &parse("acme"), &parse(provider), change)
         .await
         .unwrap();
     let shared = host.write("acme", "acme wide parking rules").await.unwrap();
     let mut private = upsert("acme", &["ada's parking secret"]);
     private.scope = agent_scope("acme", "ada");
-    let private = host.service().upsert(&caller(), private).await.unwrap().records[0].clone();
+    let private =
+        host.service().operations().upsert(&caller(), private).await.unwrap().records[0].clone();
     let texts = |scope: memhost_types::Scope| {
         let service = host.service();
         async move {
             let mut request = query("acme", "parking");
             request.scope = scope;
-            let found = service.query(&caller(), request).await.unwrap().snippets;
+            let found = service.operations().query(&caller(), request).await.unwrap().snippets;
             found.into_iter().map(|snippet| snippet.text).collect::<BTreeSet<_>>()
         }
     };
@@ -139,36 +143,61 @@ async fn companies_and_agents_are_isolated(host: TestHost, provider: &str) {
     // Not by handle either, for the other agent and for the other company.
     let mut foreign = get("acme", &private);
     foreign.scope = agent_scope("acme", "bob");
-    assert!(host.service().get(&caller(), foreign).await.unwrap().record.is_none());
-    assert!(host.service().get(&caller(), get("zeta", &shared)).await.unwrap().record.is_none());
+    assert!(host.service().operations().get(&caller(), foreign).await.unwrap().record.is_none());
+    assert!(
+        host.service()
+            .operations()
+            .get(&caller(), get("zeta", &shared))
+            .await
+            .unwrap()
+            .record
+            .is_none()
+    );
     let mut foreign = forget("acme", std::slice::from_ref(&private));
     foreign.scope = agent_scope("acme", "bob");
-    let outcome = host.service().forget(&caller(), foreign).await.unwrap();
+    let outcome = host.service().operations().forget(&caller(), foreign).await.unwrap();
     assert_eq!(outcome.outcomes[0].effect, ForgetEffect::NotFound);
     let outcome = host
         .service()
+        .operations()
         .forget(&caller(), forget("zeta", std::slice::from_ref(&shared)))
         .await
         .unwrap();
     assert_eq!(outcome.outcomes[0].effect, ForgetEffect::NotFound);
-    assert!(host.service().get(&caller(), get("acme", &shared)).await.unwrap().record.is_some());
+    assert!(
+        host.service()
+            .operations()
+            .get(&caller(), get("acme", &shared))
+            .await
+            .unwrap()
+            .record
+            .is_some()
+    );
     let mut listed = list("acme", 100, None);
     listed.scope = agent_scope("acme", "bob");
-    assert_eq!(host.service().list(&caller(), listed).await.unwrap().items.len(), 1);
+    assert_eq!(host.service().operations().list(&caller(), listed).await.unwrap().items.len(), 1);
 }
 
 async fn a_list_is_complete_while_others_write(host: TestHost, _: &str) {
     let texts: Vec<String> = (0..30).map(|n| format!("standing record number {n}")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let standing = host.service().upsert(&caller(), upsert("acme", &texts)).await.unwrap().records;
+    let standing = host
+        .service()
+        .operations()
+        .upsert(&caller(), upsert("acme", &texts))
+        .await
+        .unwrap()
+        .records;
     let (mut seen, mut cursor, mut page) = (Vec::new(), None, 0);
     loop {
-        let answer = host.service().list(&caller(), list("acme", 7, cursor)).await.unwrap();
+        let answer =
+            host.service().operations().list(&caller(), list("acme", 7, cursor)).await.unwrap();
         seen.extend(answer.items.into_iter().map(|item| item.handle));
         // Between two pages a record is added, one is removed and one is changed.
         let passing = host.write("acme", &format!("passing {page}")).await.unwrap();
-        host.service().forget(&caller(), forget("acme", &[passing])).await.unwrap();
+        host.service().operations().forget(&caller(), forget("acme", &[passing])).await.unwrap();
         host.service()
+            .operations()
             .upsert(&caller(), one("changed", Some(standing[0].provider_record_id.as_str())))
             .await
             .unwrap();
@@ -186,12 +215,23 @@ async fn a_list_is_complete_while_others_write(host: TestHost, _: &str) {
 
 async fn writing_under_an_id_replaces(host: TestHost, _: &str) {
     for odd in ["plain", "with space/and slash", "../../escape", "ünïcödé-標識"] {
-        let first = host.service().upsert(&caller(), one("first text", Some(odd))).await.unwrap();
-        let second = host.service().upsert(&caller(), one("second text", Some(odd))).await.unwrap();
+        let first = host
+            .service()
+            .operations()
+            .upsert(&caller(), one("first text", Some(odd)))
+            .await
+            .unwrap();
+        let second = host
+            .service()
+            .operations()
+            .upsert(&caller(), one("second text", Some(odd)))
+            .await
+            .unwrap();
         assert_eq!(first.records, second.records);
         assert_eq!(first.records[0].provider_record_id.as_str(), odd);
         let found = host
             .service()
+            .operations()
             .get(&caller(), get("acme", &first.records[0]))
             .await
             .unwrap()
@@ -199,7 +239,8 @@ async fn writing_under_an_id_replaces(host: TestHost, _: &str) {
             .unwrap();
         assert_eq!(found.text, "second text");
     }
-    let all = host.service().list(&caller(), list("acme", 100, None)).await.unwrap().items;
+    let all =
+        host.service().operations().list(&caller(), list("acme", 100, None)).await.unwrap().items;
     assert_eq!(all.len(), 4);
     assert!(host.query("acme", "first").await.unwrap().is_empty());
 }
@@ -217,12 +258,18 @@ async fn equal_hooks_are_two_captures(host: TestHost, _: &str) {
         });
         request
     };
-    let first = host.service().capture(&caller(), request()).await.unwrap();
-    let second = host.service().capture(&caller(), request()).await.unwrap();
+    let first = host.service().operations().capture(&caller(), request()).await.unwrap();
+    let second = host.service().operations().capture(&caller(), request()).await.unwrap();
     // They are two operations; `hooks` has the deliveries of one event.
     assert_ne!(first.records, second.records);
     assert_eq!(
-        host.service().list(&caller(), list("acme", 10, None)).await.unwrap().items.len(),
+        host.service()
+            .operations()
+            .list(&caller(), list("acme", 10, None))
+            .await
+            .unwrap()
+            .items
+            .len(),
         2
     );
 }
@@ -233,14 +280,32 @@ async fn a_forgotten_record_is_gone(host: TestHost, _: &str) {
     assert_eq!(host.query("acme", needle).await.unwrap().len(), 1);
     let outcome = host
         .service()
+        .operations()
         .forget(&caller(), forget("acme", std::slice::from_ref(&handle)))
         .await
         .unwrap();
     assert_eq!(outcome.outcomes[0].effect, ForgetEffect::Hard);
     assert!(host.query("acme", needle).await.unwrap().is_empty());
-    assert!(host.service().get(&caller(), get("acme", &handle)).await.unwrap().record.is_none());
-    assert!(host.service().list(&caller(), list("acme", 10, None)).await.unwrap().items.is_empty());
-    let again = host.service().forget(&caller(), forget("acme", &[handle])).await.unwrap();
+    assert!(
+        host.service()
+            .operations()
+            .get(&caller(), get("acme", &handle))
+            .await
+            .unwrap()
+            .record
+            .is_none()
+    );
+    assert!(
+        host.service()
+            .operations()
+            .list(&caller(), list("acme", 10, None))
+            .await
+            .unwrap()
+            .items
+            .is_empty()
+    );
+    let again =
+        host.service().operations().forget(&caller(), forget("acme", &[handle])).await.unwrap();
     assert_eq!(again.outcomes[0].effect, ForgetEffect::NotFound);
     // The provider's files contain nothing of it. (The store is a log whose old pages are
     // overwritten later.)
@@ -262,12 +327,22 @@ fn holds(directory: &std::path::Path, needle: &[u8]) -> bool {
 async fn unknown_handles_are_not_an_error(host: TestHost, provider: &str) {
     let handle =
         RecordHandle { provider_key: parse(provider), provider_record_id: parse("no-such-record") };
-    assert!(host.service().get(&caller(), get("acme", &handle)).await.unwrap().record.is_none());
-    let outcome = host.service().forget(&caller(), forget("acme", &[handle])).await.unwrap();
+    assert!(
+        host.service()
+            .operations()
+            .get(&caller(), get("acme", &handle))
+            .await
+            .unwrap()
+            .record
+            .is_none()
+    );
+    let outcome =
+        host.service().operations().forget(&caller(), forget("acme", &[handle])).await.unwrap();
     assert_eq!(outcome.outcomes[0].effect, ForgetEffect::NotFound);
     // A handle of another provider is a mistake of the caller.
     let foreign = RecordHandle { provider_key: parse("mem0"), provider_record_id: parse("x") };
-    let error = host.service().get(&caller(), get("acme", &foreign)).await.unwrap_err();
+    let error =
+        host.service().operations().get(&caller(), get("acme", &foreign)).await.unwrap_err();
     let ServiceError::Operation { error, .. } = error else { panic!("{error}") };
     assert_eq!(
         (error.code, error.field.as_deref()),
@@ -279,11 +354,11 @@ async fn metadata_filters_hold(host: TestHost, _: &str) {
     for (text, team) in [("alpha meeting", "red"), ("beta meeting", "blue")] {
         let mut request = one(text, None);
         request.records[0].metadata = Some(object(serde_json::json!({"team": team, "n": 1})));
-        host.service().upsert(&caller(), request).await.unwrap();
+        host.service().operations().upsert(&caller(), request).await.unwrap();
     }
     let mut request = query("acme", "meeting");
     request.metadata_filter = Some(object(serde_json::json!({"team": "blue", "n": 1})));
-    let found = host.service().query(&caller(), request).await.unwrap().snippets;
+    let found = host.service().operations().query(&caller(), request).await.unwrap().snippets;
     assert_eq!(
         found.iter().map(|snippet| snippet.text.as_str()).collect::<Vec<_>>(),
         ["beta meeting"]
@@ -291,7 +366,7 @@ async fn metadata_filters_hold(host: TestHost, _: &str) {
     let mut request = list("acme", 10, None);
     request.metadata_filter = Some(object(serde_json::json!({"team": "red"})));
     assert_eq!(
-        host.service().list(&caller(), request).await.unwrap().items[0].text,
+        host.service().operations().list(&caller(), request).await.unwrap().items[0].text,
         "alpha meeting"
     );
 }
@@ -308,8 +383,14 @@ async fn unusual_texts_come_back_unchanged(host: TestHost, _: &str) {
     ];
     for text in texts {
         let handle = host.write("acme", text).await.unwrap();
-        let found =
-            host.service().get(&caller(), get("acme", &handle)).await.unwrap().record.unwrap();
+        let found = host
+            .service()
+            .operations()
+            .get(&caller(), get("acme", &handle))
+            .await
+            .unwrap()
+            .record
+            .unwrap();
         assert!(found.text == text, "{:?} came back as {:?}", clip(text), clip(&found.text));
     }
     assert_eq!(host.query("acme", "Umlaute").await.unwrap()[0].text, "emoji 🦀 und Umlaute äöü");
@@ -365,10 +446,22 @@ async fn scores_are_ordered(host: TestHost, _: &str) {
 async fn several_records_are_written_or_none(host: TestHost, _: &str) {
     let mut request = upsert("acme", &["fine one", "fine two"]);
     request.records[1].text = "x".repeat((1 << 20) + 1);
-    host.service().upsert(&caller(), request).await.unwrap_err();
-    assert!(host.service().list(&caller(), list("acme", 10, None)).await.unwrap().items.is_empty());
-    let written =
-        host.service().upsert(&caller(), upsert("acme", &["fine one", "fine two"])).await.unwrap();
+    host.service().operations().upsert(&caller(), request).await.unwrap_err();
+    assert!(
+        host.service()
+            .operations()
+            .list(&caller(), list("acme", 10, None))
+            .await
+            .unwrap()
+            .items
+            .is_empty()
+    );
+    let written = host
+        .service()
+        .operations()
+        .upsert(&caller(), upsert("acme", &["fine one", "fine two"]))
+        .await
+        .unwrap();
     assert_eq!(written.records.len(), 2);
 }
 
@@ -379,7 +472,8 @@ async fn a_correction_needs_a_provider_that_corrects() {
     host.bind_as("acme", "plain", "echo", BindingLimits::default()).await.unwrap();
     let mut write = upsert("acme", &["the demo is on monday"]);
     write.binding_key = at("reference");
-    let handle = host.service().upsert(&caller(), write).await.unwrap().records[0].clone();
+    let handle =
+        host.service().operations().upsert(&caller(), write).await.unwrap().records[0].clone();
     let record =
         RecordWrite { text: "the demo is on tuesday".to_owned(), ..RecordWrite::default() };
     let mut request = CorrectRequest {
@@ -388,15 +482,15 @@ async fn a_correction_needs_a_provider_that_corrects() {
         handle: handle.clone(),
         patch: CorrectionPatch { instruction: None, record: Some(record) },
     };
-    let corrected = host.service().correct(&caller(), request.clone()).await.unwrap();
+    let corrected = host.service().operations().correct(&caller(), request.clone()).await.unwrap();
     let mut wanted = get("acme", &corrected.record);
     wanted.binding_key = at("reference");
-    let found = host.service().get(&caller(), wanted).await.unwrap().record.unwrap();
+    let found = host.service().operations().get(&caller(), wanted).await.unwrap().record.unwrap();
     assert_eq!(found.text, "the demo is on tuesday");
     request.binding_key = at("plain");
     request.handle.provider_key = parse("echo");
     let ServiceError::Operation { error, .. } =
-        host.service().correct(&caller(), request).await.unwrap_err()
+        host.service().operations().correct(&caller(), request).await.unwrap_err()
     else {
         panic!()
     };

@@ -79,8 +79,8 @@ async fn a_frozen_component_serves_with_all_its_interfaces() {
     for (version, file) in frozen() {
         let host = TestHost::new(&[]).await.unwrap();
         std::fs::copy(&file, host.directory().join("plugins/frozen.wasm")).unwrap();
-        host.service().scan_plugins().await;
-        let status = host.service().plugins();
+        host.service().control().scan_plugins().await;
+        let status = host.service().control().plugins();
         let admitted = status
             .admitted
             .iter()

@@ -216,7 +216,7 @@ async fn check(host: &TestHost, seen: &Acknowledged) {
         texts.dedup();
         assert_eq!(texts.len(), all, "a record of {company} is there twice");
     }
-    let findings = host.service().verify_store().await.unwrap();
+    let findings = host.service().control().verify_store().await.unwrap();
     assert!(findings.is_empty(), "{findings:?}");
 }
 
@@ -226,6 +226,7 @@ async fn operations(host: &TestHost, company: &str) -> HashMap<OperationId, Outc
     loop {
         let page = host
             .service()
+            .control()
             .operations(&company, &OperationFilter::default(), cursor.as_deref(), 1_000)
             .await
             .unwrap();
@@ -247,7 +248,12 @@ async fn operations(host: &TestHost, company: &str) -> HashMap<OperationId, Outc
 async fn records(host: &TestHost, company: &str) -> HashMap<String, String> {
     let (mut all, mut cursor) = (HashMap::new(), None);
     loop {
-        let page = host.service().list(&caller(), list(company, 1_000, cursor)).await.unwrap();
+        let page = host
+            .service()
+            .operations()
+            .list(&caller(), list(company, 1_000, cursor))
+            .await
+            .unwrap();
         for item in page.items {
             let id = item.handle.provider_record_id.to_string();
             assert_eq!(all.insert(id, item.text), None, "a record is listed twice");

@@ -112,7 +112,7 @@ impl Setup {
             stamped(json!({"key": "sends", "version": "1.0.0", "origin": origin, "secret": "KEY"}))
                 .unwrap();
         std::fs::write(host.directory().join("plugins/sends.wasm"), build).unwrap();
-        host.service().scan_plugins().await;
+        host.service().control().scan_plugins().await;
         let grant = HttpGrant {
             origin: origin.parse().unwrap(),
             methods: methods.iter().map(|method| (*method).to_owned()).collect(),
@@ -136,7 +136,12 @@ impl Setup {
             limits,
             default: true,
         };
-        self.host.service().create_binding(&caller(), &parse(company), request).await.unwrap();
+        self.host
+            .service()
+            .control()
+            .create_binding(&caller(), &parse(company), request)
+            .await
+            .unwrap();
     }
 
     async fn set_secret(&self, origin: &str, used_as: &str) {
@@ -146,7 +151,12 @@ impl Setup {
     pub(super) async fn set_value(&self, origin: &str, used_as: &str, value: &str) {
         let (origins, used_as) = (vec![origin.parse().unwrap()], used_as.parse().unwrap());
         let request = SetSecret { value: value.to_owned(), origins, used_as };
-        self.host.service().set_secret(&caller(), &parse("acme"), "KEY", request).await.unwrap();
+        self.host
+            .service()
+            .control()
+            .set_secret(&caller(), &parse("acme"), "KEY", request)
+            .await
+            .unwrap();
     }
 
     pub(super) async fn send(&self, company: &str, change: Value) -> String {
@@ -234,7 +244,8 @@ async fn a_secret_reaches_only_its_server() {
     let headers = json!({"authorization": "Bearer {{secret:KEY}}"});
     let answer = setup.send("acme", json!({"headers": headers})).await;
     assert!(answer.contains("refused") && answer.contains("KEY"), "it is not set yet: {answer}");
-    let view = setup.host.service().binding(&parse("acme"), &parse("default")).await.unwrap();
+    let view =
+        setup.host.service().control().binding(&parse("acme"), &parse("default")).await.unwrap();
     assert!(
         view.warnings.iter().any(|warning| warning.contains("memhost secret create KEY")),
         "{:?}",
@@ -289,12 +300,14 @@ async fn a_secret_reaches_only_its_server() {
     let service = setup.host.service();
     let operations = serde_json::to_string(&setup.host.operations("acme").await.unwrap()).unwrap();
     let activity =
-        serde_json::to_string(&service.activity(&parse("acme"), None).await.unwrap()).unwrap();
-    let secrets = serde_json::to_string(&service.secrets(&parse("acme")).await.unwrap()).unwrap();
+        serde_json::to_string(&service.control().activity(&parse("acme"), None).await.unwrap())
+            .unwrap();
+    let secrets =
+        serde_json::to_string(&service.control().secrets(&parse("acme")).await.unwrap()).unwrap();
     for (what, text) in [("operations", operations), ("activity", activity), ("secrets", secrets)] {
         assert!(!text.contains("s3cr3t"), "{what}: {text}");
     }
-    service.flush().await.unwrap();
+    service.control().flush().await.unwrap();
     let mut looked_at = 0;
     let mut directories = vec![setup.host.data_dir().to_owned()];
     while let Some(directory) = directories.pop() {
@@ -314,9 +327,10 @@ async fn a_secret_reaches_only_its_server() {
         }
     }
     assert!(looked_at > 3);
-    service.remove_secret(&caller(), &parse("acme"), "KEY").await.unwrap();
+    service.control().remove_secret(&caller(), &parse("acme"), "KEY").await.unwrap();
     assert!(
         service
+            .control()
             .remove_secret(&caller(), &parse("acme"), "KEY")
             .await
             .unwrap_err()
@@ -354,7 +368,8 @@ async fn a_lost_key_is_reported_and_not_replaced() {
     std::fs::write(&key, "ab".repeat(32)).unwrap();
     std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     setup.host.start().await.unwrap();
-    let view = setup.host.service().binding(&parse("acme"), &parse("default")).await.unwrap();
+    let view =
+        setup.host.service().control().binding(&parse("acme"), &parse("default")).await.unwrap();
     assert!(view.warnings.iter().any(|warning| warning.contains("KEY")), "{:?}", view.warnings);
     let answer = setup.send("acme", json!({"headers": {"authorization": "{{secret:KEY}}"}})).await;
     assert!(answer.contains("refused"), "{answer}");
@@ -426,7 +441,7 @@ async fn tls_is_checked_against_known_authorities() {
             TestHost::with(&[], |options| options.sandbox.outgoing_roots = more).await.unwrap();
         let build = stamped(json!({"key": "sends", "version": "1.0.0", "origin": origin})).unwrap();
         std::fs::write(host.directory().join("plugins/sends.wasm"), build).unwrap();
-        host.service().scan_plugins().await;
+        host.service().control().scan_plugins().await;
         let private_ranges = LOOPBACK.iter().map(|range| range.parse().unwrap()).collect();
         let grant =
             HttpGrant { origin: origin.parse().unwrap(), methods: Vec::new(), private_ranges };

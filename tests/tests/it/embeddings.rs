@@ -74,7 +74,7 @@ async fn host_of(provider: &str, options: EmbeddingsOptions, grants: Grants) -> 
         policy: BindingPolicy::default(),
         default: true,
     };
-    host.service().create_binding(&caller(), &parse("acme"), request).await.unwrap();
+    host.service().control().create_binding(&caller(), &parse("acme"), request).await.unwrap();
     host
 }
 
@@ -91,7 +91,10 @@ async fn a_job_that_many_captures_return_is_stored_once() {
         let captured = (0..24).map(|n| {
             let service = std::sync::Arc::clone(host.service());
             tokio::spawn(async move {
-                service.capture(&caller(), capture("acme", &format!("note {round} {n}"))).await
+                service
+                    .operations()
+                    .capture(&caller(), capture("acme", &format!("note {round} {n}")))
+                    .await
             })
         });
         for one in captured.collect::<Vec<_>>() {
@@ -100,6 +103,7 @@ async fn a_job_that_many_captures_return_is_stored_once() {
     }
     let page = host
         .service()
+        .control()
         .jobs(&parse("acme"), &JobFilter::default(), None, Some(1_000))
         .await
         .unwrap();
@@ -140,7 +144,7 @@ async fn vectors_need_a_grant_and_are_counted() {
 async fn the_usage_of_a_summary_is_counted_with_its_query() {
     let host = host(endpoint(), true).await;
     let asked = QueryRequest { intent: Intent::AgentPreamble, ..query("acme", "1 hello") };
-    let bundle = host.service().query(&caller(), asked).await.unwrap();
+    let bundle = host.service().operations().query(&caller(), asked).await.unwrap();
     assert_eq!(bundle.profile_summary.as_deref(), Some("somebody"));
     let operations = host.operations("acme").await.unwrap();
     let tokens: u64 = operations[0].usage.iter().filter_map(|usage| usage.embedding_tokens).sum();
@@ -184,7 +188,11 @@ async fn the_built_in_provider_finds_records_by_meaning() {
     };
     let host = host_of("local-markdown", endpoint(), grants).await;
     host.write("acme", "The door is green.").await.unwrap();
-    host.service().capture(&caller(), capture("acme", "Lunch is at noon.")).await.unwrap();
+    host.service()
+        .operations()
+        .capture(&caller(), capture("acme", "Lunch is at noon."))
+        .await
+        .unwrap();
     let embedded = async |kind: OperationKind| {
         let operations = host
             .operations("acme")
@@ -225,14 +233,14 @@ async fn upserts_corrections_and_imports_are_embedded_by_a_job() {
     let patch = CorrectionPatch { instruction: None, record: Some(write) };
     let correct =
         CorrectRequest { binding_key: None, scope: scope.clone(), handle: handle.clone(), patch };
-    service.correct(&caller(), correct).await.unwrap();
+    service.operations().correct(&caller(), correct).await.unwrap();
     assert_eq!(jobs_that_ended(&host).await, 2);
     let export = ExportRequest { binding_key: None, scope: scope.clone(), cursor: None };
-    let lines = service.export_records(&caller(), export).await.unwrap().lines;
+    let lines = service.operations().export_records(&caller(), export).await.unwrap().lines;
     let forget = ForgetRequest { binding_key: None, scope: scope.clone(), handles: vec![handle] };
-    service.forget(&caller(), forget).await.unwrap();
+    service.operations().forget(&caller(), forget).await.unwrap();
     let import = ImportRequest { binding_key: None, scope: scope.clone(), lines };
-    assert_eq!(service.import_records(&caller(), import).await.unwrap().imported, 1);
+    assert_eq!(service.operations().import_records(&caller(), import).await.unwrap().imported, 1);
     assert_eq!(jobs_that_ended(&host).await, 3);
 }
 
@@ -241,6 +249,7 @@ async fn upserts_corrections_and_imports_are_embedded_by_a_job() {
 async fn jobs_that_ended(host: &TestHost) -> usize {
     let jobs = async || {
         host.service()
+            .control()
             .jobs(&parse("acme"), &JobFilter::default(), None, Some(100))
             .await
             .unwrap()

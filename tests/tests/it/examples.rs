@@ -54,10 +54,10 @@ async fn examples_serve_with_only_the_storage_grant() {
     for (name, file) in &found {
         std::fs::copy(file, host.directory().join(format!("plugins/{name}.wasm"))).unwrap();
     }
-    host.service().scan_plugins().await;
+    host.service().control().scan_plugins().await;
     // A scan does not wait for what takes long to compile.
     memhost_tests::eventually("all are admitted", async || {
-        let admitted = host.service().plugins().admitted;
+        let admitted = host.service().control().plugins().admitted;
         found.iter().all(|(name, _)| {
             admitted.iter().any(|plugin| {
                 plugin.inspection.description.provider_key.as_str() == format!("notes-{name}")

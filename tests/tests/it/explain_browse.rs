@@ -29,25 +29,27 @@ async fn explain_and_browse_answer() {
     host.bind("acme", "reference", BindingLimits::default()).await.unwrap();
     let service = host.service();
     let texts = ["the gate is green", "the door is red", "the wall is grey"];
-    service.upsert(&caller(), upsert("acme", &texts)).await.unwrap();
-    let told = service.explain(&caller(), query("acme", "green door")).await.unwrap();
+    service.operations().upsert(&caller(), upsert("acme", &texts)).await.unwrap();
+    let told = service.operations().explain(&caller(), query("acme", "green door")).await.unwrap();
     assert_eq!(told.query["terms"].as_array().unwrap().len(), 2);
     assert_eq!(told.hits.len(), 2);
     assert_eq!(told.hits[0].contributions[0].name, "terms");
 
-    let root = service.browse(&caller(), browse("", None)).await.unwrap();
+    let root = service.operations().browse(&caller(), browse("", None)).await.unwrap();
     assert!(root.nodes[0].has_children && root.nodes[0].record.is_none());
     let path = root.nodes[0].path.clone();
-    let first = service.browse(&caller(), browse(&path, None)).await.unwrap();
+    let first = service.operations().browse(&caller(), browse(&path, None)).await.unwrap();
     let next = first.next_cursor.clone().unwrap();
-    let rest = service.browse(&caller(), browse(&path, Some(next.clone()))).await.unwrap();
+    let rest =
+        service.operations().browse(&caller(), browse(&path, Some(next.clone()))).await.unwrap();
     assert_eq!((first.nodes.len(), rest.nodes.len(), &rest.next_cursor), (2, 1, &None));
     let handle = rest.nodes[0].record.clone().unwrap();
     assert_eq!(handle.provider_key.as_str(), "reference", "the host sets the provider key");
     // A cursor is valid for its node only, and an unknown path is an error.
-    let elsewhere = service.browse(&caller(), browse("", Some(next))).await.unwrap_err();
+    let elsewhere =
+        service.operations().browse(&caller(), browse("", Some(next))).await.unwrap_err();
     assert_eq!(code(&elsewhere), OperationErrorCode::InvalidRequest);
-    let gone = service.browse(&caller(), browse("gone", None)).await.unwrap_err();
+    let gone = service.operations().browse(&caller(), browse("gone", None)).await.unwrap_err();
     assert_eq!(code(&gone), OperationErrorCode::NotFound);
     let kinds: Vec<_> = host
         .operations("acme")
@@ -72,9 +74,13 @@ async fn explain_and_browse_are_refused_while_records_wait() {
     let policy =
         BindingPolicy { review: Some(ReviewPolicy::default()), ..BindingPolicy::default() };
     let change = UpdateBinding { policy: Some(policy), ..Default::default() };
-    service.update_binding(&caller(), &parse("acme"), &parse("reference"), change).await.unwrap();
-    let explained = service.explain(&caller(), query("acme", "x")).await.unwrap_err();
-    let browsed = service.browse(&caller(), browse("", None)).await.unwrap_err();
+    service
+        .control()
+        .update_binding(&caller(), &parse("acme"), &parse("reference"), change)
+        .await
+        .unwrap();
+    let explained = service.operations().explain(&caller(), query("acme", "x")).await.unwrap_err();
+    let browsed = service.operations().browse(&caller(), browse("", None)).await.unwrap_err();
     assert_eq!([code(&explained), code(&browsed)], [OperationErrorCode::Unsupported; 2]);
 }
 
@@ -82,7 +88,9 @@ async fn explain_and_browse_are_refused_while_records_wait() {
 async fn providers_without_explain_and_browse_answer_unsupported() {
     let host = TestHost::new(&["echo"]).await.unwrap();
     host.bind("acme", "echo", BindingLimits::default()).await.unwrap();
-    let explained = host.service().explain(&caller(), query("acme", "x")).await.unwrap_err();
-    let browsed = host.service().browse(&caller(), browse("", None)).await.unwrap_err();
+    let explained =
+        host.service().operations().explain(&caller(), query("acme", "x")).await.unwrap_err();
+    let browsed =
+        host.service().operations().browse(&caller(), browse("", None)).await.unwrap_err();
     assert_eq!([code(&explained), code(&browsed)], [OperationErrorCode::Unsupported; 2]);
 }

@@ -40,17 +40,17 @@ fn of(subject: &str, project: &str) -> Scope {
 
 async fn write(host: &TestHost, scope: &Scope, text: &str) -> Result<(), ServiceError> {
     let request = memhost_types::UpsertRequest { scope: scope.clone(), ..upsert("acme", &[text]) };
-    host.service().upsert(&caller(), request).await.map(drop)
+    host.service().operations().upsert(&caller(), request).await.map(drop)
 }
 
 async fn preamble(host: &TestHost, scope: Scope) -> Option<String> {
     let request = QueryRequest { scope, intent: Intent::AgentPreamble, ..query("acme", "") };
-    host.service().query(&caller(), request).await.unwrap().profile_summary
+    host.service().operations().query(&caller(), request).await.unwrap().profile_summary
 }
 
 async fn count(host: &TestHost, scope: Scope) -> usize {
     let request = memhost_types::ListRequest { scope, ..list("acme", 1_000, None) };
-    host.service().list(&caller(), request).await.unwrap().items.len()
+    host.service().operations().list(&caller(), request).await.unwrap().items.len()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -105,7 +105,7 @@ async fn facts_over_a_limit_or_without_an_owner_are_refused() {
     for (kind, missing) in [("user", "scope.subjectId"), ("drive", "scope.projectId")] {
         let mut request = upsert("acme", &["of nobody"]);
         request.records[0].metadata = json!({"scope": kind}).as_object().cloned();
-        let refused = host.service().upsert(&caller(), request).await.unwrap_err();
+        let refused = host.service().operations().upsert(&caller(), request).await.unwrap_err();
         let ServiceError::Operation { error, .. } = refused else { panic!() };
         assert_eq!(error.field.as_deref(), Some(missing), "{}", error.message);
     }

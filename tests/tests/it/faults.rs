@@ -41,7 +41,7 @@ async fn failed_after_the_answer<T: std::fmt::Debug>(
     let ServiceError::Operation { operation_id, outcome, error } = answer.unwrap_err() else {
         panic!("it is no operation's error");
     };
-    let operation = host.service().operation(&parse("acme"), operation_id).await.unwrap();
+    let operation = host.service().control().operation(&parse("acme"), operation_id).await.unwrap();
     assert_eq!((outcome, error.code), (Outcome::Failed, OperationErrorCode::Host));
     assert_eq!((operation.outcome, operation.error.as_ref()), (Outcome::Failed, Some(&error)));
     assert!(
@@ -64,7 +64,7 @@ async fn a_queue_that_cannot_be_written_leaves_usage_log_and_records() {
     faults.break_table(Table::Reviews);
     let operation = failed_after_the_answer(
         &host,
-        host.service().capture(&caller(), capture("acme", "paid 3")).await,
+        host.service().operations().capture(&caller(), capture("acme", "paid 3")).await,
     )
     .await;
     assert_eq!((operation.records.len(), operation.record_count), (1, 1));
@@ -80,26 +80,42 @@ async fn a_queue_that_cannot_be_written_leaves_usage_log_and_records() {
     // Records that are written as they are need an approval in the queue.
     let operation = failed_after_the_answer(
         &host,
-        host.service().upsert(&caller(), upsert("acme", &["a fact"])).await,
+        host.service().operations().upsert(&caller(), upsert("acme", &["a fact"])).await,
     )
     .await;
     assert_eq!(operation.records.len(), 1);
     faults.repair();
-    host.service().capture(&caller(), capture("acme", "paid 3")).await.unwrap();
+    host.service().operations().capture(&caller(), capture("acme", "paid 3")).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reads_that_cannot_be_judged_return_nothing() {
     let (host, api, faults) = host(&json!({})).await;
-    let captured =
-        host.service().capture(&caller(), capture("acme", "a plain fact")).await.unwrap();
-    host.service().capture(&caller(), capture("acme", "something else")).await.unwrap();
+    let captured = host
+        .service()
+        .operations()
+        .capture(&caller(), capture("acme", "a plain fact"))
+        .await
+        .unwrap();
+    host.service()
+        .operations()
+        .capture(&caller(), capture("acme", "something else"))
+        .await
+        .unwrap();
     api.patch(BINDING, &json!({"policy": {"review": {"all": true}}})).await.fine();
     faults.break_table(Table::Reviews);
     let service = host.service();
     let operations = [
-        failed_after_the_answer(&host, service.query(&caller(), query("acme", "fact")).await).await,
-        failed_after_the_answer(&host, service.list(&caller(), list("acme", 10, None)).await).await,
+        failed_after_the_answer(
+            &host,
+            service.operations().query(&caller(), query("acme", "fact")).await,
+        )
+        .await,
+        failed_after_the_answer(
+            &host,
+            service.operations().list(&caller(), list("acme", 10, None)).await,
+        )
+        .await,
     ];
     assert!(
         operations
@@ -107,12 +123,17 @@ async fn reads_that_cannot_be_judged_return_nothing() {
             .all(|operation| operation.records.is_empty() && operation.record_count == 0)
     );
     // The failed writes have hidden nothing: the next read of a record queues it, once.
-    failed_after_the_answer(&host, service.get(&caller(), get("acme", &captured.records[0])).await)
-        .await;
+    failed_after_the_answer(
+        &host,
+        service.operations().get(&caller(), get("acme", &captured.records[0])).await,
+    )
+    .await;
     faults.repair();
     let reads = (0..8).map(|_| {
         let (service, request) = (Arc::clone(service), get("acme", &captured.records[0]));
-        tokio::spawn(async move { service.get(&caller(), request).await.unwrap().record })
+        tokio::spawn(
+            async move { service.operations().get(&caller(), request).await.unwrap().record },
+        )
     });
     for read in reads.collect::<Vec<_>>() {
         assert!(read.await.unwrap().is_none());
@@ -131,19 +152,21 @@ async fn reads_that_cannot_be_judged_return_nothing() {
 async fn what_was_spent_must_be_known_before_the_provider_is_called() {
     let (host, _, faults) = host(&json!({})).await;
     faults.break_table(Table::Sums);
-    let answer = host.service().capture(&caller(), capture("acme", "paid 3")).await;
+    let answer = host.service().operations().capture(&caller(), capture("acme", "paid 3")).await;
     let ServiceError::Operation { operation_id, outcome, error } = answer.unwrap_err() else {
         panic!("it is no operation's error");
     };
     assert_eq!((outcome, error.code), (Outcome::Refused, OperationErrorCode::Host));
-    let refused = host.service().operation(&parse("acme"), operation_id).await.unwrap();
+    let refused = host.service().control().operation(&parse("acme"), operation_id).await.unwrap();
     assert!(
         refused.usage.is_empty() && refused.provider_us.is_none(),
         "the provider was not called"
     );
     faults.repair();
-    let charged = host.service().capture(&caller(), capture("acme", "paid 3")).await.unwrap();
-    let charged = host.service().operation(&parse("acme"), charged.operation_id).await.unwrap();
+    let charged =
+        host.service().operations().capture(&caller(), capture("acme", "paid 3")).await.unwrap();
+    let charged =
+        host.service().control().operation(&parse("acme"), charged.operation_id).await.unwrap();
     assert_eq!(charged.cost_event_ids.len(), 1);
 }
 
@@ -153,13 +176,13 @@ async fn jobs_that_cannot_be_registered_are_named() {
     faults.break_table(Table::JobIndex);
     let operation = failed_after_the_answer(
         &host,
-        host.service().capture(&caller(), capture("acme", "job x")).await,
+        host.service().operations().capture(&caller(), capture("acme", "job x")).await,
     )
     .await;
     assert_eq!(operation.jobs.len(), 1);
     let operation = failed_after_the_answer(
         &host,
-        host.service().upsert(&caller(), upsert("acme", &["a fact"])).await,
+        host.service().operations().upsert(&caller(), upsert("acme", &["a fact"])).await,
     )
     .await;
     assert_eq!(operation.records.len(), 1, "the provider was asked for its jobs");
@@ -199,7 +222,7 @@ async fn a_delivery_is_tried_again_as_the_same_capture() {
 async fn a_job_that_was_done_is_not_run_again() {
     let (host, api, faults) = host(&json!({"review": {"all": true}})).await;
     faults.break_table(Table::Reviews);
-    host.service().capture(&caller(), capture("acme", "job x")).await.unwrap();
+    host.service().operations().capture(&caller(), capture("acme", "job x")).await.unwrap();
     let failed = "/control/v1/companies/acme/operations?kind=extraction&outcome=failed";
     let failed = api.until(failed, |found| found["items"][0]["error"].is_object()).await;
     let first = failed["items"].as_array().unwrap().last().unwrap();
@@ -223,8 +246,12 @@ async fn a_job_that_was_done_is_not_run_again() {
 async fn without_an_intent_the_provider_is_not_called() {
     let (host, _, faults) = host(&json!({})).await;
     faults.break_intents(1);
-    let error =
-        host.service().capture(&caller(), capture("acme", "a plain fact")).await.unwrap_err();
+    let error = host
+        .service()
+        .operations()
+        .capture(&caller(), capture("acme", "a plain fact"))
+        .await
+        .unwrap_err();
     assert!(matches!(error, ServiceError::Audit(_)), "{error}");
     let operation = &host.operations("acme").await.unwrap()[0];
     let message = operation.error.as_ref().unwrap().message.as_str();
@@ -240,12 +267,16 @@ async fn without_an_intent_the_provider_is_not_called() {
 async fn a_completion_is_tried_twice_and_never_becomes_an_interruption() {
     let (host, _, faults) = host(&json!({})).await;
     faults.break_completions(1);
-    host.service().capture(&caller(), capture("acme", "a plain fact")).await.unwrap();
+    host.service().operations().capture(&caller(), capture("acme", "a plain fact")).await.unwrap();
     assert_eq!(host.operations("acme").await.unwrap()[0].outcome, Outcome::Succeeded);
     faults.break_completions(2);
-    let error =
-        host.service().capture(&caller(), capture("acme", "another fact")).await.unwrap_err();
+    let error = host
+        .service()
+        .operations()
+        .capture(&caller(), capture("acme", "another fact"))
+        .await
+        .unwrap_err();
     let ServiceError::Unrecorded { operation_id, .. } = error else { panic!("{error}") };
-    let left = host.service().operation(&parse("acme"), operation_id).await.unwrap();
+    let left = host.service().control().operation(&parse("acme"), operation_id).await.unwrap();
     assert_eq!(left.outcome, Outcome::InProgress, "only a restart makes it interrupted");
 }

@@ -161,9 +161,9 @@ async fn fetch_reaches_what_is_granted_and_gets_no_secret() {
     let host = TestHost::new(&[]).await.unwrap();
     std::fs::copy(file, host.directory().join("plugins/fetch.wasm")).unwrap();
     let one = COMPILED.lock().await;
-    host.service().scan_plugins().await;
+    host.service().control().scan_plugins().await;
     eventually("it is admitted", async || {
-        let admitted = host.service().plugins().admitted;
+        let admitted = host.service().control().plugins().admitted;
         let mut imports = admitted.iter().flat_map(|plugin| &plugin.inspection.imports);
         imports.any(|import| import.starts_with("wasi:http/outgoing-handler@0.2."))
     })

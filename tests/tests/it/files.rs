@@ -122,12 +122,13 @@ async fn directories_that_are_nested_without_end_are_full_and_are_deleted() {
     std::os::unix::fs::symlink(host.directory(), directory.join("d/d/up")).unwrap();
     // The guest cannot confirm that it has forgotten anything: an operator gives up what it has.
     let company = memhost_tests::parse("hostile");
-    let refused = host.service().erase_company(&caller(), &company, &[]).await;
+    let refused = host.service().transfer().erase_company(&caller(), &company, &[]).await;
     assert!(
         matches!(&refused, Err(ServiceError::NotForgotten { bindings, .. }) if *bindings == [GUEST])
     );
     assert!(directory.exists());
     host.service()
+        .transfer()
         .erase_company(&caller(), &company, &[memhost_tests::parse(GUEST)])
         .await
         .unwrap();
@@ -204,7 +205,7 @@ async fn listings_count_as_computing_and_others_are_served_meanwhile() {
     let innocent = tokio::spawn(async move {
         let mut served = 0;
         while !ended.load(Ordering::Relaxed) {
-            service.query(&caller(), query("innocent", "hello")).await.unwrap();
+            service.operations().query(&caller(), query("innocent", "hello")).await.unwrap();
             served += 1;
         }
         served
@@ -212,8 +213,9 @@ async fn listings_count_as_computing_and_others_are_served_meanwhile() {
     let mut hostile = tokio::task::JoinSet::new();
     for _ in 0..4 {
         let service = Arc::clone(host.service());
-        hostile
-            .spawn(async move { service.query(&caller(), query("hostile", "list 1000000")).await });
+        hostile.spawn(async move {
+            service.operations().query(&caller(), query("hostile", "list 1000000")).await
+        });
     }
     while let Some(ended) = hostile.join_next().await {
         let ServiceError::Operation { error, .. } = ended.unwrap().unwrap_err() else {
@@ -348,7 +350,7 @@ async fn a_data_directory_that_is_open_to_others_is_closed_and_the_doctor_says_s
             .collect::<Vec<_>>()
     };
     let check = async |host: &TestHost| {
-        let all = host.service().doctor().await;
+        let all = host.service().monitor().doctor().await;
         let check = all.into_iter().find(|check| check.name == "file permissions").unwrap();
         (check.found, check.advice)
     };

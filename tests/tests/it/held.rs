@@ -28,10 +28,9 @@ async fn a_form_counts_until_it_is_answered_also_without_its_browser() {
     };
     // The binding's only call sleeps, so that a form waits behind it.
     let service = Arc::clone(host.service());
-    let sleeping =
-        tokio::spawn(
-            async move { service.query(&memhost_tests::caller(), query("acme", "x")).await },
-        );
+    let sleeping = tokio::spawn(async move {
+        service.operations().query(&memhost_tests::caller(), query("acme", "x")).await
+    });
     eventually("the call sleeps", async || usage().await == Some((1, 0))).await;
     let body = encode(&[("csrf", &visitor.csrf), ("text", &"x".repeat(199_000))]);
     let send = async || {

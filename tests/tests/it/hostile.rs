@@ -52,8 +52,11 @@ async fn beside_an_innocent(host: &TestHost, text: &str) -> ServiceError {
     let innocent = tokio::spawn(async move {
         let (mut meanwhile, mut afterwards) = (0, 0);
         while afterwards < 3 {
-            let answer =
-                service.query(&caller(), memhost_tests::query("innocent", "hello")).await.unwrap();
+            let answer = service
+                .operations()
+                .query(&caller(), memhost_tests::query("innocent", "hello"))
+                .await
+                .unwrap();
             assert_eq!(answer.snippets.len(), 5);
             *if ended.load(Ordering::Relaxed) { &mut afterwards } else { &mut meanwhile } += 1;
         }
@@ -156,10 +159,15 @@ bad_answers! {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lying_list() {
     let host = host_with("lying-list").await;
-    let listed = host.service().list(&caller(), list("hostile", 3, None)).await.unwrap_err();
+    let listed =
+        host.service().operations().list(&caller(), list("hostile", 3, None)).await.unwrap_err();
     assert_eq!(code(&listed), (Code::BadAnswer, Outcome::Failed));
-    let written =
-        host.service().upsert(&caller(), upsert("hostile", &["a", "b"])).await.unwrap_err();
+    let written = host
+        .service()
+        .operations()
+        .upsert(&caller(), upsert("hostile", &["a", "b"]))
+        .await
+        .unwrap_err();
     assert_eq!(code(&written), (Code::BadAnswer, Outcome::Failed));
 }
 
@@ -204,8 +212,11 @@ async fn escapes_directory() {
     let host = host_with("escapes-directory").await;
     let outside = host.directory().join("outside.txt");
     std::fs::write(&outside, "outside").unwrap();
-    let captured =
-        host.service().capture(&caller(), capture("hostile", &outside.display().to_string())).await;
+    let captured = host
+        .service()
+        .operations()
+        .capture(&caller(), capture("hostile", &outside.display().to_string()))
+        .await;
     if let Ok(captured) = captured {
         let succeeded: Vec<_> =
             captured.records.iter().map(|handle| handle.provider_record_id.to_string()).collect();
@@ -229,7 +240,7 @@ async fn reads_environment() {
     let host = host_with("reads-environment").await;
     let mut request = memhost_tests::query("hostile", "x");
     request.top_k = Some(100);
-    let answer = host.service().query(&caller(), request).await.unwrap().snippets;
+    let answer = host.service().operations().query(&caller(), request).await.unwrap().snippets;
     let all: String = answer.iter().map(|snippet| snippet.text.as_str()).collect();
     for secret in ["PATH", "HOME", "/proc", "CARGO"] {
         assert!(!all.contains(&format!("{secret}=")), "{all}");
@@ -295,9 +306,9 @@ async fn a_full_queue_is_refused_and_the_pool_stays_for_others() {
     let mut calls = JoinSet::new();
     for _ in 0..8 {
         let service = Arc::clone(host.service());
-        calls.spawn(
-            async move { service.query(&caller(), memhost_tests::query("hostile", "x")).await },
-        );
+        calls.spawn(async move {
+            service.operations().query(&caller(), memhost_tests::query("hostile", "x")).await
+        });
     }
     // One call sleeps and two wait for it, so the other five are refused.
     for _ in 0..5 {
@@ -403,7 +414,7 @@ async fn floods_directory() {
         grants: Some(grants),
         ..request.clone()
     };
-    host.service().create_binding(&caller(), &parse("small"), small).await.unwrap();
+    host.service().control().create_binding(&caller(), &parse("small"), small).await.unwrap();
     let mut told = String::new();
     for _ in 0..64 {
         if let Err(error) = host.write("small", &"long ".repeat(10_000)).await {
@@ -415,7 +426,11 @@ async fn floods_directory() {
     for (how, most) in
         [("bytes", 1 << 20), ("sparse", 1), ("holes", 1), ("files", 100), ("links", 100)]
     {
-        host.service().create_binding(&caller(), &parse(how), request.clone()).await.unwrap();
+        host.service()
+            .control()
+            .create_binding(&caller(), &parse(how), request.clone())
+            .await
+            .unwrap();
         let answer = host.query(how, how).await.unwrap();
         let said = |id: &str| {
             answer

@@ -371,7 +371,7 @@ async fn tokens_show_when_they_were_last_used() {
     let first = shown(&operator).await;
     let at: jiff::Timestamp = first.as_str().unwrap().parse().unwrap();
     assert_eq!(at.as_second() % 3_600, 0);
-    assert!((0..3_600).contains(&(host.service().now().as_second() - at.as_second())));
+    assert!((0..3_600).contains(&(host.service().control().now().as_second() - at.as_second())));
     drop(operator);
     host.stop().await;
     host.start().await.unwrap();
@@ -397,7 +397,8 @@ async fn tokens_that_have_ended_leave_the_list() {
             .await
             .unwrap();
     let operator = Api::new(&host);
-    let soon = |host: &TestHost| host.service().now() + jiff::SignedDuration::from_mins(5);
+    let soon =
+        |host: &TestHost| host.service().control().now() + jiff::SignedDuration::from_mins(5);
     let of_run = |number: usize, end: jiff::Timestamp| {
         json!({
             "name": format!("run-{number}"), "role": "agent", "agentId": "ada", "expiresAt": end,

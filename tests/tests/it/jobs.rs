@@ -320,7 +320,7 @@ async fn a_deletion_waits_for_the_calls_that_run() {
             QueryRequest { binding_key: Some(parse("extracts")), ..query("acme", "slowly fact") };
         callers.spawn(async move {
             loop {
-                match service.query(&caller(), request.clone()).await {
+                match service.operations().query(&caller(), request.clone()).await {
                     Ok(answer) => assert_eq!(
                         answer.snippets.len(),
                         1,
@@ -335,7 +335,7 @@ async fn a_deletion_waits_for_the_calls_that_run() {
         host.usage("acme", "extracts").await.is_some_and(|usage| usage.calls_in_flight > 0)
     };
     eventually("a call runs", works).await;
-    host.service().delete_binding(&caller(), &company, &key, None).await.unwrap();
+    host.service().control().delete_binding(&caller(), &company, &key, None).await.unwrap();
     for refusal in callers.join_all().await {
         assert!(refusal.contains("extracts"), "only the missing binding ends the calls: {refusal}");
     }

@@ -203,7 +203,7 @@ async fn the_official_sdk_finds_everything_in_order() {
     let texts: Vec<String> = (0..60).map(|n| format!("fact number {n}")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let written = memhost_tests::upsert("acme", &texts);
-    host.service().upsert(&memhost_tests::caller(), written).await.unwrap();
+    host.service().operations().upsert(&memhost_tests::caller(), written).await.unwrap();
     let url = format!("http://{}", listening(host.service()).await);
     let token =
         token(&host, "acme", json!({"name": "ada", "role": "agent", "agentId": "ada"})).await;

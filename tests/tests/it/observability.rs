@@ -129,15 +129,15 @@ async fn the_doctor_finds_what_is_wrong_and_says_what_to_do() {
     let host = TestHost::new(&["echo"]).await.unwrap();
     host.bind("acme", "echo", BindingLimits::default()).await.unwrap();
     host.query("acme", "x").await.unwrap();
-    let checks = host.service().doctor().await;
+    let checks = host.service().monitor().doctor().await;
     assert!(checks.iter().all(|check| check.health == Health::Ok), "{checks:?}");
     assert_eq!(get(&host, "/readyz").await, (200, "ready\n".to_owned()));
     std::fs::write(host.directory().join("plugins/bad.wasm"), b"\x7fELF").unwrap();
     std::fs::remove_file(host.directory().join("plugins/echo.wasm")).unwrap();
-    host.service().scan_plugins().await;
+    host.service().control().scan_plugins().await;
     let key = host.data_dir().join("host.key");
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
-    let checks = host.service().doctor().await;
+    let checks = host.service().monitor().doctor().await;
     for (name, found, advice) in [
         ("plugins", "native code", "memhost plugin list"),
         ("bindings", "a copy goes on serving", "memhost binding list"),
@@ -159,7 +159,7 @@ async fn the_doctor_names_bindings_that_do_not_work() {
     let api = Api::new(&host);
     let bindings = "/control/v1/companies/acme/bindings";
     api.post(bindings, &json!({"key": "bare", "providerKey": "cross-agent"})).await.fine();
-    let found = check(&host.service().doctor().await, "bindings");
+    let found = check(&host.service().monitor().doctor().await, "bindings");
     assert_eq!(found.health, Health::Warning, "{found:?}");
     assert!(found.found.contains("`bare` of acme: the provider needs storage"), "{found:?}");
     let shown = api.get(&format!("{bindings}/bare")).await;
@@ -168,12 +168,12 @@ async fn the_doctor_names_bindings_that_do_not_work() {
         "{shown}"
     );
     api.put(&format!("{bindings}/bare/grants"), &json!({"storageBytes": 1 << 20})).await.fine();
-    assert_eq!(check(&host.service().doctor().await, "bindings").health, Health::Ok);
+    assert_eq!(check(&host.service().monitor().doctor().await, "bindings").health, Health::Ok);
     host.bind("acme", "traps", BindingLimits::default()).await.unwrap();
     for _ in 0..10 {
         let _ = host.query("acme", "trap").await;
     }
-    let found = check(&host.service().doctor().await, "bindings");
+    let found = check(&host.service().monitor().doctor().await, "bindings");
     assert_eq!(found.health, Health::Warning, "{found:?}");
     assert!(found.found.contains("its circuit is open"), "{found:?}");
 }

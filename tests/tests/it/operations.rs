@@ -14,11 +14,11 @@ async fn every_operation_is_recorded_with_its_provenance() {
     let mut request = capture("acme", "the launch is on friday");
     request.scope = agent_scope("acme", "ada");
     request.scope.issue_id = Some("issue-7".to_owned());
-    let captured = service.capture(&caller(), request).await.unwrap();
+    let captured = service.operations().capture(&caller(), request).await.unwrap();
     host.query("acme", "launch").await.unwrap();
-    service.list(&caller(), list("acme", 10, None)).await.unwrap();
-    service.get(&caller(), get("acme", &captured.records[0])).await.unwrap();
-    service.forget(&caller(), forget("acme", &captured.records)).await.unwrap();
+    service.operations().list(&caller(), list("acme", 10, None)).await.unwrap();
+    service.operations().get(&caller(), get("acme", &captured.records[0])).await.unwrap();
+    service.operations().forget(&caller(), forget("acme", &captured.records)).await.unwrap();
     let log = host.operations("acme").await.unwrap();
     let kinds: Vec<_> = log.iter().rev().map(|operation| operation.kind).collect();
     use OperationKind::{Capture, Forget, Get, Health, List, Query};
@@ -30,7 +30,7 @@ async fn every_operation_is_recorded_with_its_provenance() {
     assert_eq!(first.scope.issue_id.as_deref(), Some("issue-7"));
     assert_eq!(first.provider_key.as_ref().unwrap().as_str(), "reference");
     assert!(first.latency_us.is_some() && first.finished_at.is_some());
-    let found = service.operation(&parse("acme"), captured.operation_id).await.unwrap();
+    let found = service.control().operation(&parse("acme"), captured.operation_id).await.unwrap();
     assert_eq!(&found, first);
 }
 
@@ -49,7 +49,7 @@ async fn refusals_and_failures_are_recorded() {
     host.query("acme", "trap").await.unwrap_err();
     let mut bad = query("acme", "x");
     bad.top_k = Some(0);
-    host.service().query(&caller(), bad).await.unwrap_err();
+    host.service().operations().query(&caller(), bad).await.unwrap_err();
     let outcomes: Vec<_> = host
         .operations("acme")
         .await
@@ -68,7 +68,7 @@ async fn the_log_is_filtered_paged_and_kept_over_a_restart() {
     for n in 0..25 {
         let mut request = query("acme", "q");
         request.scope = agent_scope("acme", if n % 5 == 0 { "ada" } else { "bob" });
-        host.service().query(&caller(), request).await.unwrap();
+        host.service().operations().query(&caller(), request).await.unwrap();
     }
     host.stop().await;
     host.start().await.unwrap();
@@ -77,8 +77,12 @@ async fn the_log_is_filtered_paged_and_kept_over_a_restart() {
     let mut seen = Vec::new();
     let mut cursor = None;
     loop {
-        let page =
-            host.service().operations(&company, &filter, cursor.as_deref(), 2).await.unwrap();
+        let page = host
+            .service()
+            .control()
+            .operations(&company, &filter, cursor.as_deref(), 2)
+            .await
+            .unwrap();
         seen.extend(page.items.iter().map(|operation| operation.id));
         match page.next_cursor {
             Some(next) => cursor = Some(next),
@@ -88,15 +92,17 @@ async fn the_log_is_filtered_paged_and_kept_over_a_restart() {
     assert_eq!(seen.len(), 5);
     assert!(seen.windows(2).all(|pair| pair[0] > pair[1]), "newest first: {seen:?}");
     let other = OperationFilter { agent_id: Some("bob".to_owned()), ..OperationFilter::default() };
-    let page = host.service().operations(&company, &filter, None, 2).await.unwrap();
+    let page = host.service().control().operations(&company, &filter, None, 2).await.unwrap();
     let foreign = host
         .service()
+        .control()
         .operations(&company, &other, page.next_cursor.as_deref(), 2)
         .await
         .unwrap_err();
     assert!(foreign.to_string().contains("cursor"), "{foreign}");
     assert!(
         host.service()
+            .control()
             .operations(&parse("other"), &filter, page.next_cursor.as_deref(), 2)
             .await
             .is_err()
@@ -108,7 +114,10 @@ async fn a_call_whose_caller_goes_away_is_recorded() {
     let host = TestHost::new(&["sleeps"]).await.unwrap();
     host.bind("acme", "sleeps", BindingLimits::default()).await.unwrap();
     let service = std::sync::Arc::clone(host.service());
-    let call = tokio::spawn(async move { service.query(&caller(), query("acme", "x")).await });
+    let call =
+        tokio::spawn(
+            async move { service.operations().query(&caller(), query("acme", "x")).await },
+        );
     let is_called =
         async || host.usage("acme", "sleeps").await.is_some_and(|usage| usage.calls_in_flight == 1);
     eventually("the provider is called", is_called).await;

@@ -47,14 +47,14 @@ async fn bind(host: &TestHost, storage_bytes: u64) {
         limits: BindingLimits::default(),
         default: true,
     };
-    host.service().create_binding(&caller(), &parse("acme"), request).await.unwrap();
+    host.service().control().create_binding(&caller(), &parse("acme"), request).await.unwrap();
 }
 
 /// A host with version 1.0.0 of `stamped` that has answered once.
 async fn host(more: &Value) -> TestHost {
     let host = TestHost::new(&[]).await.unwrap();
     put(&host, "one.wasm", &build("1.0.0", more));
-    host.service().scan_plugins().await;
+    host.service().control().scan_plugins().await;
     bind(&host, more["storage"].as_u64().unwrap_or(0)).await;
     assert_eq!(version(&host).await, "1.0.0");
     host
@@ -67,14 +67,14 @@ async fn version(host: &TestHost) -> String {
 }
 
 async fn view(host: &TestHost) -> BindingView {
-    host.service().binding(&parse("acme"), &parse("default")).await.unwrap()
+    host.service().control().binding(&parse("acme"), &parse("default")).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn added_changed_and_removed_files_are_noticed() {
     let mut host = TestHost::new(&[]).await.unwrap();
     put(&host, "one.wasm", &build("1.0.0", &json!({})));
-    let admitted = |host: &TestHost| host.service().plugins().admitted.len();
+    let admitted = |host: &TestHost| host.service().control().plugins().admitted.len();
     eventually("the file is admitted", async || admitted(&host) == 2).await;
     bind(&host, 0).await;
     assert_eq!(version(&host).await, "1.0.0");
@@ -103,22 +103,25 @@ async fn an_incomplete_file_is_not_read_and_a_bad_one_is_read_again_after_a_chan
     for (part, pause) in bytes.chunks(bytes.len() / 12 + 1).zip([30, 90].into_iter().cycle()) {
         slow.write_all(part).unwrap();
         tokio::time::sleep(Duration::from_millis(pause)).await;
-        assert!(host.service().plugins().refused.is_empty(), "an incomplete file was read");
+        assert!(
+            host.service().control().plugins().refused.is_empty(),
+            "an incomplete file was read"
+        );
     }
     drop(slow);
-    host.service().scan_plugins().await;
-    assert_eq!(host.service().plugins().admitted.len(), 2);
+    host.service().control().scan_plugins().await;
+    assert_eq!(host.service().control().plugins().admitted.len(), 2);
     put(&host, "bad.wasm", &bytes[..bytes.len() / 2]);
-    host.service().scan_plugins().await;
+    host.service().control().scan_plugins().await;
     assert!(
-        host.service().plugins().refused[0].reason.contains("truncated"),
+        host.service().control().plugins().refused[0].reason.contains("truncated"),
         "{:?}",
-        host.service().plugins().refused
+        host.service().control().plugins().refused
     );
     put(&host, "bad.wasm", &build("1.2.0", &json!({})));
-    host.service().scan_plugins().await;
-    assert!(host.service().plugins().refused.is_empty());
-    assert_eq!(host.service().plugins().admitted.len(), 3);
+    host.service().control().scan_plugins().await;
+    assert!(host.service().control().plugins().refused.is_empty());
+    assert_eq!(host.service().control().plugins().admitted.len(), 3);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -143,8 +146,10 @@ async fn no_call_fails_while_a_version_is_replaced() {
             }
             let (service, counted) = (Arc::clone(&service), Arc::clone(&counted));
             calls.spawn(async move {
-                let answer =
-                    service.capture(&caller(), capture("acme", &format!("event {n}"))).await;
+                let answer = service
+                    .operations()
+                    .capture(&caller(), capture("acme", &format!("event {n}")))
+                    .await;
                 counted.fetch_add(1, Ordering::Relaxed);
                 answer
             });
@@ -186,7 +191,7 @@ async fn a_version_that_fails_is_rolled_back() {
     // Its migration writes nothing, because otherwise there is no automatic rollback.
     let host = host(&json!({})).await;
     put(&host, "two.wasm", &build("2.0.0", &json!({"traps": true})));
-    host.service().scan_plugins().await;
+    host.service().control().scan_plugins().await;
     assert_eq!(version(&host).await, "1.0.0", "the version before answers the call");
     let view = view(&host).await;
     assert_eq!(view.serving.unwrap().version.to_string(), "1.0.0");
@@ -198,6 +203,7 @@ async fn a_version_that_fails_is_rolled_back() {
     );
     let operations = host
         .service()
+        .control()
         .operations(&parse("acme"), &OperationFilter::default(), None, 10)
         .await
         .unwrap();
@@ -207,12 +213,14 @@ async fn a_version_that_fails_is_rolled_back() {
         Some("1.0.0"),
         "the version that answered is recorded"
     );
-    let activity =
-        serde_json::to_value(host.service().activity(&parse("acme"), None).await.unwrap()).unwrap();
+    let activity = serde_json::to_value(
+        host.service().control().activity(&parse("acme"), None).await.unwrap(),
+    )
+    .unwrap();
     assert_eq!(activity["items"][0]["action"], "version_rejected");
     // A version after the bad one is tried.
     put(&host, "three.wasm", &build("2.0.1", &json!({})));
-    host.service().scan_plugins().await;
+    host.service().control().scan_plugins().await;
     assert_eq!(version(&host).await, "2.0.1");
 }
 
@@ -220,10 +228,14 @@ async fn a_version_that_fails_is_rolled_back() {
 async fn a_migration_is_applied_completely_or_not_at_all() {
     let mut host = host(&json!({"storage": 1 << 20})).await;
     for n in 0..3 {
-        host.service().capture(&caller(), capture("acme", &n.to_string())).await.unwrap();
+        host.service()
+            .operations()
+            .capture(&caller(), capture("acme", &n.to_string()))
+            .await
+            .unwrap();
     }
     put(&host, "two.wasm", &build("2.0.0", &json!({"storage": 1 << 20, "migration_fails": true})));
-    host.service().scan_plugins().await;
+    host.service().control().scan_plugins().await;
     let marks = |text: &str, what: &str| text.lines().filter(|line| line.ends_with(what)).count();
     let text = host.query("acme", "x").await.unwrap()[0].text.clone();
     assert!(text.starts_with("version 1.0.0"), "{text}");
@@ -250,7 +262,7 @@ async fn a_version_whose_migration_fails_does_not_block_others() {
     let host = host(&json!({"storage": 1 << 20})).await;
     put(&host, "good.wasm", &build("1.5.0", &json!({"storage": 1 << 20})));
     put(&host, "bad.wasm", &build("2.0.0", &json!({"storage": 1 << 20, "migration_fails": true})));
-    host.service().scan_plugins().await;
+    host.service().control().scan_plugins().await;
     eventually("the sound version serves", async || version(&host).await == "1.5.0").await;
     let rejected_versions: Vec<_> =
         view(&host).await.rejected_versions.iter().map(|kept| kept.version.to_string()).collect();
@@ -261,7 +273,7 @@ async fn a_version_whose_migration_fails_does_not_block_others() {
 async fn a_removed_file_serves_existing_bindings_only() {
     let host = host(&json!({})).await;
     std::fs::remove_file(file(&host, "one.wasm")).unwrap();
-    host.service().scan_plugins().await;
+    host.service().control().scan_plugins().await;
     assert_eq!(version(&host).await, "1.0.0");
     let request = |version| CreateBinding {
         policy: memhost_types::BindingPolicy::default(),
@@ -274,11 +286,15 @@ async fn a_removed_file_serves_existing_bindings_only() {
         default: false,
     };
     let follows = request(VersionChoice::default());
-    let error =
-        host.service().create_binding(&caller(), &parse("acme"), follows).await.unwrap_err();
+    let error = host
+        .service()
+        .control()
+        .create_binding(&caller(), &parse("acme"), follows)
+        .await
+        .unwrap_err();
     assert!(error.to_string().contains("stamped"), "{error}");
     let pins = request(VersionChoice::Pin(Digest::of(&build("1.0.0", &json!({})))));
-    host.service().create_binding(&caller(), &parse("acme"), pins).await.unwrap();
+    host.service().control().create_binding(&caller(), &parse("acme"), pins).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -289,17 +305,17 @@ async fn a_version_that_asks_for_more_waits_for_a_grant() {
         "two.wasm",
         &build("2.0.0", &json!({"storage": 4096, "origin": "https://api.example.com"})),
     );
-    host.service().scan_plugins().await;
+    host.service().control().scan_plugins().await;
     assert_eq!(version(&host).await, "1.0.0");
     let waiting = view(&host).await.waiting;
     assert_eq!((waiting.len(), waiting[0].asks.len()), (1, 2));
     let (company, key): (_, BindingKey) = (parse("acme"), parse("default"));
-    let grants = host.service().grants(&company, &key).unwrap();
+    let grants = host.service().control().grants(&company, &key).unwrap();
     assert!(grants.asked.iter().all(|asked| !asked.is_reviewed));
     assert_eq!(grants.granted, Grants::default(), "nothing is granted silently");
     // A partial grant: the version serves with what was granted.
     let part = Grants { storage_bytes: 4096, ..Grants::default() };
-    host.service().set_grants(&caller(), &company, &key, None, part).await.unwrap();
+    host.service().control().set_grants(&caller(), &company, &key, None, part).await.unwrap();
     assert_eq!(version(&host).await, "2.0.0");
     assert!(view(&host).await.waiting.is_empty());
 }
@@ -318,7 +334,7 @@ async fn the_exact_time_is_a_grant() {
     };
     assert!(is_coarse().await);
     let grants = Grants { clock: true, ..Grants::default() };
-    host.service().set_grants(&caller(), &company, &key, None, grants).await.unwrap();
+    host.service().control().set_grants(&caller(), &company, &key, None, grants).await.unwrap();
     assert!(!is_coarse().await);
 }
 
@@ -328,11 +344,11 @@ async fn bindings_follow_pins_and_ranges() {
     let (company, key): (_, BindingKey) = (parse("acme"), parse("default"));
     let set = async |version: VersionChoice| {
         let request = UpdateBinding { version: Some(version), ..UpdateBinding::default() };
-        host.service().update_binding(&caller(), &company, &key, request).await
+        host.service().control().update_binding(&caller(), &company, &key, request).await
     };
     put(&host, "two.wasm", &build("2.0.0", &json!({})));
     put(&host, "three.wasm", &build("3.0.0", &json!({})));
-    host.service().scan_plugins().await;
+    host.service().control().scan_plugins().await;
     set(VersionChoice::Pin(Digest::of(&build("1.0.0", &json!({}))))).await.unwrap();
     assert_eq!(version(&host).await, "1.0.0");
     set(serde_json::from_value(json!({"follow": "^2"})).unwrap()).await.unwrap();
@@ -345,6 +361,7 @@ async fn bindings_follow_pins_and_ranges() {
         UpdateBinding { revision: Some(1), enabled: Some(false), ..UpdateBinding::default() };
     let error = host
         .service()
+        .control()
         .update_binding(&caller(), &company, &key, stale)
         .await
         .unwrap_err()
@@ -384,7 +401,7 @@ async fn required_signatures_admit_only_signed_or_named_builds() {
     let trust = Trust { keys: vec![key.public()], requires_signature: true, digests: vec![named] };
     let host = TestHost::with(&[], |options| options.trust = trust).await.unwrap();
     let versions = || -> Vec<String> {
-        let admitted = host.service().plugins().admitted;
+        let admitted = host.service().control().plugins().admitted;
         let stamped = admitted
             .iter()
             .filter(|plugin| plugin.inspection.description.provider_key.as_str() == "stamped");
@@ -399,16 +416,16 @@ async fn required_signatures_admit_only_signed_or_named_builds() {
     let stranger = Publisher::new(2);
     let four = build("4.0.0", &json!({}));
     put(&host, "four.wasm.sig", stranger.sign(&four, "x").as_bytes());
-    host.service().scan_plugins().await;
+    host.service().control().scan_plugins().await;
     assert_eq!(versions(), ["3.0.0"], "the build that was named");
-    let refused = host.service().plugins().refused;
+    let refused = host.service().control().plugins().refused;
     let reason =
         |name: &str| refused.iter().find(|file| file.path.ends_with(name)).unwrap().reason.clone();
     assert!(reason("one.wasm").contains("not signed"), "{}", reason("one.wasm"));
     assert!(reason("two.wasm").contains("two.wasm.sig"), "{}", reason("two.wasm"));
     assert!(reason("four.wasm").contains("not trusted"), "{}", reason("four.wasm"));
     put(&host, "one.wasm.sig", key.sign(&one, "v1").as_bytes());
-    host.service().scan_plugins().await;
+    host.service().control().scan_plugins().await;
     assert_eq!(versions(), ["3.0.0", "1.0.0"], "a signature that comes later counts");
 }
 
@@ -424,12 +441,17 @@ async fn the_circuit_of_a_failing_provider_opens_and_is_reset() {
         }
     }
     assert!(last.contains("memhost binding reset"), "{last}");
-    let error = host.service().query(&caller(), query("acme", "fine")).await.unwrap_err();
+    let error =
+        host.service().operations().query(&caller(), query("acme", "fine")).await.unwrap_err();
     assert!(
         error.to_string().contains("its circuit is open"),
         "an innocent call is refused too: {error}"
     );
-    host.service().reset_binding(&caller(), &parse("acme"), &parse("traps")).await.unwrap();
+    host.service()
+        .control()
+        .reset_binding(&caller(), &parse("acme"), &parse("traps"))
+        .await
+        .unwrap();
     host.query("acme", "fine").await.unwrap();
 }
 
@@ -453,10 +475,11 @@ async fn a_named_pipe_among_the_plugins_is_refused() {
     let pipe = file(&host, "pipe.wasm");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let scanned =
-        tokio::time::timeout(Duration::from_secs(20), host.service().scan_plugins()).await;
+        tokio::time::timeout(Duration::from_secs(20), host.service().control().scan_plugins())
+            .await;
     // With a writer that stays, no reader waits, so that a failure does not hang.
     std::mem::forget(std::fs::OpenOptions::new().read(true).write(true).open(&pipe));
     assert!(scanned.is_ok(), "the scan waits for the pipe");
-    let refused = host.service().plugins().refused;
+    let refused = host.service().control().plugins().refused;
     assert!(refused.len() == 1 && refused[0].reason.contains("not a file"), "{refused:?}");
 }

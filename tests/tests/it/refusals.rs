@@ -81,7 +81,7 @@ async fn a_flood_with_a_revoked_token_is_one_record_a_minute_with_the_exact_numb
     let last = operator.capture("acme", "another fact").await.fine();
     let last: memhost_types::OperationId = last["operationId"].as_str().unwrap().parse().unwrap();
     assert!(last.sequence() < 20, "{}", last.sequence());
-    assert!(host.service().verify_store().await.unwrap().is_empty());
+    assert!(host.service().control().verify_store().await.unwrap().is_empty());
 }
 
 /// Each of these is refused for a reason of its own.
@@ -166,5 +166,5 @@ async fn refusals_push_no_other_record_out_of_retention() {
     // What is not indexed yet stays until it is.
     eventually("the oldest captures are gone", async || captures().await <= 5).await;
     assert_eq!(captures().await, 5);
-    assert!(host.service().verify_store().await.unwrap().is_empty());
+    assert!(host.service().control().verify_store().await.unwrap().is_empty());
 }

@@ -57,22 +57,24 @@ async fn a_policy_guards_its_binding_whatever_else_is_configured() {
     let host = TestHost::new(&[]).await.unwrap();
     let service = host.service();
     service.attach_policy(section(None), Arc::new(Policy));
-    let written = service.upsert(&caller(), upsert("acme", &["kept"])).await.unwrap();
-    let operation = service.operation(&parse("acme"), written.operation_id).await.unwrap();
+    let written = service.operations().upsert(&caller(), upsert("acme", &["kept"])).await.unwrap();
+    let operation =
+        service.control().operation(&parse("acme"), written.operation_id).await.unwrap();
     assert_eq!(operation.scope.project_id.as_deref(), Some("p0"), "narrowed");
-    let listed = service.list(&caller(), list("acme", 10, None)).await.unwrap();
+    let listed = service.operations().list(&caller(), list("acme", 10, None)).await.unwrap();
     assert_eq!(listed.items[0].metadata.as_ref().unwrap()["project"], "p0", "stamped");
     let mut request = forget("acme", &written.records);
-    let refused = service.forget(&caller(), request.clone()).await.unwrap_err().to_string();
+    let refused =
+        service.operations().forget(&caller(), request.clone()).await.unwrap_err().to_string();
     assert!(refused.contains("is kept"), "{refused}");
     let mut of_nobody = query("acme", "kept");
     of_nobody.scope.subject_id = Some("nobody".to_owned());
-    let refused = service.query(&caller(), of_nobody).await.unwrap_err().to_string();
+    let refused = service.operations().query(&caller(), of_nobody).await.unwrap_err().to_string();
     assert!(refused.contains("scope.subjectId: is nobody"), "{refused}");
     // Another company is not guarded.
-    let written = service.upsert(&caller(), upsert("zeta", &["free"])).await.unwrap();
+    let written = service.operations().upsert(&caller(), upsert("zeta", &["free"])).await.unwrap();
     request = forget("zeta", &written.records);
-    service.forget(&caller(), request).await.unwrap();
+    service.operations().forget(&caller(), request).await.unwrap();
 }
 
 /// Leaves an event of each capture.
@@ -109,12 +111,12 @@ async fn events_are_written_with_the_completion_or_not_at_all() {
     service.attach_sink(section(None), Arc::new(Sink));
     let events = async || {
         let filter = EventFilter::default();
-        service.events(&parse("acme"), &filter, None, None).await.unwrap().items
+        service.tenancy().events(&parse("acme"), &filter, None, None).await.unwrap().items
     };
     let mut request = capture("acme", "saved");
     let session = [("sessionId".to_owned(), "s1".into())];
     request.metadata = Some(session.into_iter().collect());
-    let captured = service.capture(&caller(), request).await.unwrap();
+    let captured = service.operations().capture(&caller(), request).await.unwrap();
     let left = events().await;
     assert_eq!(left.len(), 2, "{left:?}");
     assert_eq!(left[0].event.session_id, "s1", "what the request says of who asks");
@@ -122,8 +124,8 @@ async fn events_are_written_with_the_completion_or_not_at_all() {
     assert!(ids.contains(&captured.operation_id.uuid()) && ids[0] != ids[1]);
     // The completion is tried twice.
     faults.break_completions(2);
-    service.capture(&caller(), capture("acme", "not completed")).await.unwrap_err();
+    service.operations().capture(&caller(), capture("acme", "not completed")).await.unwrap_err();
     assert_eq!(events().await.len(), 2, "no event without a completion");
-    service.capture(&caller(), capture("acme", "completed again")).await.unwrap();
+    service.operations().capture(&caller(), capture("acme", "completed again")).await.unwrap();
     assert_eq!(events().await.len(), 4);
 }

@@ -83,6 +83,7 @@ async fn a_user_and_password_are_encoded_by_the_host() {
         let refused = setup
             .host
             .service()
+            .control()
             .set_secret(&caller(), &parse("acme"), "KEY", request)
             .await
             .unwrap_err();

@@ -32,9 +32,9 @@ fn kinds(happened: &HostEvent) -> String {
 async fn events_are_sent_in_order_and_to_their_company_only() {
     let (host, api) = extracting().await;
     let company: CompanyId = parse("acme");
-    let mut here = host.service().follow(&caller(), Some(&company), None).await.unwrap();
+    let mut here = host.service().control().follow(&caller(), Some(&company), None).await.unwrap();
     let mut elsewhere =
-        host.service().follow(&caller(), Some(&parse("other")), None).await.unwrap();
+        host.service().control().follow(&caller(), Some(&parse("other")), None).await.unwrap();
     api.capture("acme", "job slices 3").await.fine();
     let mut told = Vec::new();
     while !told.iter().any(|kind: &String| kind == "job succeeded") {
@@ -51,21 +51,25 @@ async fn a_stream_resumes_after_reconnecting_and_after_a_restart() {
     let mut host = TestHost::new(&["echo"]).await.unwrap();
     host.bind("acme", "echo", Default::default()).await.unwrap();
     let company: CompanyId = parse("acme");
-    let mut first = host.service().follow(&caller(), Some(&company), None).await.unwrap();
+    let mut first = host.service().control().follow(&caller(), Some(&company), None).await.unwrap();
     for text in ["one", "two", "three"] {
         host.query("acme", text).await.unwrap();
     }
     let (id, _) = next(&mut first).await;
     let (_, second) = next(&mut first).await;
-    let mut again = host.service().follow(&caller(), Some(&company), Some(&id)).await.unwrap();
+    let mut again =
+        host.service().control().follow(&caller(), Some(&company), Some(&id)).await.unwrap();
     assert_eq!(next(&mut again).await.1, second, "nothing twice, nothing left out");
-    assert!(host.service().follow(&caller(), Some(&company), Some("nonsense")).await.is_err());
+    assert!(
+        host.service().control().follow(&caller(), Some(&company), Some("nonsense")).await.is_err()
+    );
     drop((first, again));
 
     host.stop().await;
     host.start().await.unwrap();
     host.query("acme", "four").await.unwrap();
-    let mut later = host.service().follow(&caller(), Some(&company), Some(&id)).await.unwrap();
+    let mut later =
+        host.service().control().follow(&caller(), Some(&company), Some(&id)).await.unwrap();
     assert_eq!(next(&mut later).await.1, HostEvent::Reset, "missed events are reported as a reset");
     let mut seen = Vec::new();
     while seen.len() < 3 {
@@ -85,9 +89,9 @@ async fn a_stream_resumes_after_reconnecting_and_after_a_restart() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn plugins_and_budgets_are_streamed() {
     let host = TestHost::new(&["echo"]).await.unwrap();
-    let mut follower = host.service().follow(&caller(), None, None).await.unwrap();
+    let mut follower = host.service().control().follow(&caller(), None, None).await.unwrap();
     std::fs::write(host.directory().join("plugins/junk.wasm"), b"no component").unwrap();
-    host.service().scan_plugins().await;
+    host.service().control().scan_plugins().await;
     let (_, HostEvent::Plugin(change)) = next(&mut follower).await else { panic!("a plugin") };
     let change = serde_json::to_value(change).unwrap();
     assert_eq!(change["change"], "refused");
@@ -96,7 +100,11 @@ async fn plugins_and_budgets_are_streamed() {
     );
     let set = serde_json::from_value(json!({"limitCents": 5})).unwrap();
     let period = "day".parse().unwrap();
-    host.service().set_budget(&caller(), &parse("acme"), None, period, Some(set)).await.unwrap();
+    host.service()
+        .control()
+        .set_budget(&caller(), &parse("acme"), None, period, Some(set))
+        .await
+        .unwrap();
     let (_, HostEvent::Budget(budget)) = next(&mut follower).await else { panic!("a budget") };
     assert_eq!(budget.budget.company_id.as_str(), "acme");
 }
@@ -154,7 +162,7 @@ async fn an_http_stream_is_live_and_resumable_and_does_not_delay_stopping() {
     };
     let live = open(None).await;
     host.query("acme", "one").await.unwrap();
-    host.service().upsert(&caller(), upsert("acme", &["x"])).await.unwrap();
+    host.service().operations().upsert(&caller(), upsert("acme", &["x"])).await.unwrap();
     let wait = Duration::from_secs(20);
     let (name, id, data) = live.recv_timeout(wait).unwrap();
     assert_eq!(
@@ -209,7 +217,13 @@ async fn a_batch_of_captures_has_a_result_for_each_line() {
     let again = api.send(Method::Post, BATCH, Some(lines.join("\n")), &headers).await;
     assert_eq!(again.text, answer.text);
     assert_eq!(
-        host.service().query(&caller(), query("acme", "one two")).await.unwrap().snippets.len(),
+        host.service()
+            .operations()
+            .query(&caller(), query("acme", "one two"))
+            .await
+            .unwrap()
+            .snippets
+            .len(),
         2
     );
     let json = api.send(Method::Post, BATCH, Some(line("acme", "x")), &[]).await;

@@ -165,7 +165,7 @@ async fn every_operation_that_touched_a_record_is_found_by_it() {
     host.start().await.unwrap();
     let api = Api::new(&host);
     assert_eq!(kinds(&api, &gate).await, expected, "after a restart");
-    assert!(host.service().verify_store().await.unwrap().is_empty());
+    assert!(host.service().control().verify_store().await.unwrap().is_empty());
     // They go with the operations.
     memhost_tests::eventually("the rest is gone", async || {
         api.put(&path("retention"), &json!({"operationsMaxCount": 1})).await.fine();

@@ -87,7 +87,7 @@ async fn a_company_moves_to_another_host() {
         }
     };
     assert_eq!(first(&api).await, first(&there).await, "operations keep their ids");
-    assert!(other.service().verify_store().await.unwrap().is_empty());
+    assert!(other.service().control().verify_store().await.unwrap().is_empty());
 }
 
 /// An import that fails removes everything of its company. So it does not begin where something is
@@ -125,10 +125,9 @@ async fn a_company_cannot_be_used_while_it_is_imported() {
     let (lines, receiver) = mpsc::channel(1_000);
     let options = ImportOptions { accepts_grants: true, accepts_unscoped: true };
     let service = std::sync::Arc::clone(other.service());
-    let importing =
-        tokio::spawn(
-            async move { service.import(&caller(), &parse("acme"), options, receiver).await },
-        );
+    let importing = tokio::spawn(async move {
+        service.transfer().import(&caller(), &parse("acme"), options, receiver).await
+    });
     let mut rest = export.lines().map(|line| format!("{line}\n"));
     lines.send(Ok(rest.next().unwrap())).await.unwrap();
     let listed = async || there.send(Method::Get, &path("bindings"), None, &[]).await;
@@ -206,7 +205,9 @@ async fn a_list_that_never_ends_ends_an_export_with_the_reason() {
 async fn a_company_whose_import_was_given_up_can_be_imported_again() {
     let host = TestHost::new(&[]).await.unwrap();
     let (company, caller) = (parse("acme"), caller());
-    let import = |lines| host.service().import(&caller, &company, ImportOptions::default(), lines);
+    let import = |lines| {
+        host.service().transfer().import(&caller, &company, ImportOptions::default(), lines)
+    };
     let (_sender, lines) = mpsc::channel(1);
     let (_other, others) = mpsc::channel(1);
     let mut first = Box::pin(import(lines));

@@ -229,7 +229,7 @@ async fn an_import_that_names_what_is_not_its_own_leaves_nothing() {
     }
     // What is left of the failed ones prevents nothing.
     import(&there, FREELY, &export).await.fine();
-    assert!(host.service().verify_store().await.unwrap().is_empty());
+    assert!(host.service().control().verify_store().await.unwrap().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

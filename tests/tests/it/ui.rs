@@ -298,7 +298,7 @@ async fn an_issue_without_a_known_page_is_no_link() {
 async fn the_overview_says_what_needs_somebody() {
     let (host, api) = filled().await;
     std::fs::write(host.directory().join("plugins/broken.wasm"), b"no component").unwrap();
-    host.service().scan_plugins().await;
+    host.service().control().scan_plugins().await;
     let (operator, admin) =
         (operator(&api).await, in_company(&api, "acme", "company_administrator").await);
     let page = admin.page("/c/acme").await;
@@ -365,7 +365,7 @@ async fn a_page_is_told_that_something_changed_and_nothing_more() {
     api.capture("acme", "job slices 1").await.fine();
     jobs.read_until(Some("data: jobs")).await;
     // The streams end when the host stops.
-    Arc::clone(host.service()).stop_following();
+    Arc::clone(host.service()).control().stop_following();
     mine.read_until(None).await;
     jobs.read_until(None).await;
     assert!(mine.headers["content-type"].to_str().unwrap().starts_with("text/event-stream"));

@@ -100,6 +100,7 @@ impl Trial {
         let description = &self.inspection.description;
         let present = self
             .service
+            .control()
             .binding(&self.company, &self.key)
             .await
             .ok()
@@ -153,7 +154,11 @@ impl Trial {
             policy: BindingPolicy::default(),
             default: true,
         };
-        let made = self.service.create_binding(&Caller::operator(), &self.company, request).await;
+        let made = self
+            .service
+            .control()
+            .create_binding(&Caller::operator(), &self.company, request)
+            .await;
         made.map(drop).map_err(CliError::host)
     }
 
@@ -166,10 +171,15 @@ impl Trial {
             enabled: Some(true),
             ..UpdateBinding::default()
         };
-        let changed = self.service.update_binding(&caller, &self.company, &self.key, request).await;
+        let changed =
+            self.service.control().update_binding(&caller, &self.company, &self.key, request).await;
         changed.map_err(CliError::host)?;
         // Set again, so that a build that requests more does not wait for a decision.
-        let set = self.service.set_grants(&caller, &self.company, &self.key, None, grants).await;
+        let set = self
+            .service
+            .control()
+            .set_grants(&caller, &self.company, &self.key, None, grants)
+            .await;
         set.map(drop).map_err(CliError::host)
     }
 
@@ -184,7 +194,7 @@ impl Trial {
     /// Why the host rejected the build for this binding, if it did: then another build answered, or
     /// none.
     async fn rejection(&self) -> Option<CliError> {
-        let binding = self.service.binding(&self.company, &self.key).await.ok()?;
+        let binding = self.service.control().binding(&self.company, &self.key).await.ok()?;
         let kept = binding
             .rejected_versions
             .into_iter()
@@ -255,8 +265,8 @@ impl Trial {
 
     /// Shuts the host down, and waits until all data is on disk.
     pub(super) async fn end(self) -> Result<(), CliError> {
-        self.service.shutdown(Duration::from_secs(10)).await;
-        self.service.flush().await.map_err(CliError::host)
+        self.service.background().shutdown(Duration::from_secs(10)).await;
+        self.service.control().flush().await.map_err(CliError::host)
     }
 }
 
@@ -287,7 +297,7 @@ pub(crate) async fn install(file: &Path, plugins: &Path) -> Result<Component, Cl
 
 /// Fails if the host refused the only file of its plugins directory.
 pub(crate) fn check_admitted(service: &Service, file: &Path) -> Result<(), CliError> {
-    let refused = service.plugins().refused.into_iter().next();
+    let refused = service.control().plugins().refused.into_iter().next();
     refused
         .map_or(Ok(()), |refused| Err(CliError::input(file.display().to_string(), refused.reason)))
 }

@@ -97,7 +97,7 @@ fn is_of(error: &AdmissionError, wanted: &str) -> bool {
 async fn same_description(candidate: &Candidate) -> Verdict {
     let known = candidate.component.description();
     for _ in 0..3 {
-        match candidate.component.describe(candidate.service.sandbox()).await {
+        match candidate.component.describe(candidate.service.control().sandbox()).await {
             Ok(again) => holds(again == *known, || {
                 let json = |value| serde_json::to_string(value).unwrap_or_default();
                 format!("at first {}, then {}", json(known), json(&again))

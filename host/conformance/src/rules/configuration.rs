@@ -41,7 +41,8 @@ type ConfigErrors = Vec<(String, String)>;
 
 async fn errors(candidate: &Candidate, config: &serde_json::Value) -> Result<ConfigErrors, Stop> {
     let setup = InstanceSetup::without_grants(BindingLimits::default());
-    let instances = Instances::new(candidate.service.sandbox(), &candidate.component, setup);
+    let instances =
+        Instances::new(candidate.service.control().sandbox(), &candidate.component, setup);
     let answer = instances.validate_config(config.to_string()).await;
     answer.map_err(|failure| Stop::Failed(format!("`validate-config`: {}", failure.error)))
 }

@@ -31,7 +31,7 @@ pub(crate) async fn switch(
         revision: Some(revision),
         ..UpdateBinding::default()
     };
-    view.service.update_binding(&view.caller, &view.company, &key, request).await?;
+    view.service.control().update_binding(&view.caller, &view.company, &key, request).await?;
     view.flash(match enabled {
         true => "The binding is enabled.",
         false => "The binding is disabled. Its operations are refused until it is enabled.",
@@ -44,7 +44,7 @@ pub(crate) async fn reset(
     PathParam(key): PathParam<BindingKey>,
     _: CsrfForm<NoFields>,
 ) -> Result<Response, Problem> {
-    view.service.reset_binding(&view.caller, &view.company, &key).await?;
+    view.service.control().reset_binding(&view.caller, &view.company, &key).await?;
     view.flash("The circuit is closed, and rejected versions may be tried again.");
     Ok(back(&view, &key))
 }
@@ -94,6 +94,7 @@ async fn assign(
     let binding_key = is_on.then(|| key.clone());
     Ok(view
         .service
+        .control()
         .set_target(&view.caller, &view.company, SetTarget { agent_id, binding_key })
         .await?)
 }
@@ -102,7 +103,7 @@ pub(crate) async fn ask_delete(
     view: CompanyView<permission::Administer>,
     PathParam(key): PathParam<BindingKey>,
 ) -> Result<Markup, Problem> {
-    let shown = view.service.binding(&view.company, &key).await?;
+    let shown = view.service.control().binding(&view.company, &key).await?;
     let here = view.at(&["bindings", key.as_str()]);
     let revision = shown.binding.revision.to_string();
     let body = html! {
@@ -132,7 +133,10 @@ pub(crate) async fn delete(
     PathParam(key): PathParam<BindingKey>,
     CsrfForm(Deleted { revision }): CsrfForm<Deleted>,
 ) -> Result<Response, Problem> {
-    view.service.delete_binding(&view.caller, &view.company, &key, Some(revision)).await?;
+    view.service
+        .control()
+        .delete_binding(&view.caller, &view.company, &key, Some(revision))
+        .await?;
     view.flash(format!("The binding {key} and its stored data are deleted."));
     Ok(redirect(&view.at(&["bindings"])))
 }

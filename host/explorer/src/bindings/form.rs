@@ -126,7 +126,7 @@ pub(crate) async fn new(
 }
 
 fn create_page(view: &View, given: &BindingFields, errors: &FormErrors) -> Markup {
-    let plugins = view.service.plugins().admitted;
+    let plugins = view.service.control().plugins().admitted;
     let mut providers: Vec<(String, String)> = Vec::new();
     for plugin in &plugins {
         let description = &plugin.inspection.description;
@@ -231,7 +231,7 @@ pub(crate) async fn create(
         policy,
         default: given.default.is_some(),
     };
-    match view.service.create_binding(&view.caller, &view.company, request).await {
+    match view.service.control().create_binding(&view.caller, &view.company, request).await {
         Ok(made) => {
             view.flash("The binding is created. Its requested permissions are below.");
             Ok(redirect(&view.at(&["bindings", made.binding.key.as_str()])))
@@ -244,7 +244,7 @@ pub(crate) async fn edit(
     view: CompanyView<permission::Administer>,
     PathParam(key): PathParam<BindingKey>,
 ) -> Result<Markup, Problem> {
-    let binding = view.service.binding(&view.company, &key).await?.binding;
+    let binding = view.service.control().binding(&view.company, &key).await?.binding;
     let given = BindingFields {
         version: match &binding.version {
             VersionChoice::Follow(range) => range.to_string(),
@@ -307,7 +307,7 @@ pub(crate) async fn update(
     if !errors.0.is_empty() {
         return Ok(unprocessable(&edit_page(&view, &key, &given, &errors)));
     }
-    match view.service.update_binding(&view.caller, &view.company, &key, request).await {
+    match view.service.control().update_binding(&view.caller, &view.company, &key, request).await {
         Ok(_) => {
             view.flash("Saved.");
             Ok(redirect(&view.at(&["bindings", key.as_str()])))

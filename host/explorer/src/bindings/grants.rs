@@ -272,14 +272,17 @@ pub(crate) async fn set(
     CsrfForm(given): CsrfForm<BTreeMap<String, String>>,
 ) -> Result<Response, Problem> {
     let revision = parse("revision", given.get("revision").map_or("", String::as_str))?;
-    let asks = view.service.grants(&view.company, &key)?;
+    let asks = view.service.control().grants(&view.company, &key)?;
     let changed = || {
         let detail = "the provider now requests other permissions; reload the page of the binding \
                       and decide again";
         Problem::new(ProblemCode::Conflict, detail)
     };
     let grants = decided(&given, &asks).ok_or_else(changed)?;
-    view.service.set_grants(&view.caller, &view.company, &key, Some(revision), grants).await?;
+    view.service
+        .control()
+        .set_grants(&view.caller, &view.company, &key, Some(revision), grants)
+        .await?;
     view.flash("The permissions are saved. They apply to the next call.");
     Ok(redirect(&format!("{}#grants", view.at(&["bindings", key.as_str()]))))
 }

@@ -52,7 +52,7 @@ pub(super) fn used(shown: &BindingView) -> Markup {
 
 /// The budgets that apply to the binding.
 pub(super) async fn budgets<P>(view: &CompanyView<P>, key: &BindingKey) -> Result<Markup, Problem> {
-    let all = view.service.budgets(&view.company).await?;
+    let all = view.service.control().budgets(&view.company).await?;
     let mine: Vec<_> = all
         .iter()
         .filter(|found| found.budget.binding_key.as_ref().is_none_or(|binding| binding == key))

@@ -17,8 +17,8 @@ pub(crate) async fn show(
     view: CompanyView<permission::View>,
     PathParam(key): PathParam<BindingKey>,
 ) -> Result<Markup, Problem> {
-    let shown = view.service.binding(&view.company, &key).await?;
-    let asks = view.service.grants(&view.company, &key)?;
+    let shown = view.service.control().binding(&view.company, &key).await?;
+    let asks = view.service.control().grants(&view.company, &key)?;
     let body = html! {
         @for warning in &shown.warnings { p.wrong { (sentence(warning)) } }
         @if let BreakerState::Open { retry_after_ms } = shown.breaker {
@@ -210,7 +210,7 @@ fn review(review: &ReviewPolicy) -> String {
 }
 
 async fn secrets<P>(view: &CompanyView<P>, binding: &Binding) -> Result<Markup, Problem> {
-    let set = view.service.secrets(&view.company).await?;
+    let set = view.service.control().secrets(&view.company).await?;
     Ok(html! {
         @if binding.grants.secrets.is_empty() { p.soft { "No secrets granted." } }
         ul.list {
@@ -243,7 +243,7 @@ async fn secrets<P>(view: &CompanyView<P>, binding: &Binding) -> Result<Markup, 
 
 fn versions(view: &View, shown: &BindingView) -> Markup {
     let key = &shown.binding.provider_key;
-    let builds = view.service.plugins().admitted;
+    let builds = view.service.control().plugins().admitted;
     let builds = builds.iter().filter(|build| build.inspection.description.provider_key == *key);
     let rows = builds.map(|build| {
         let digest = build.inspection.digest;

@@ -220,8 +220,11 @@ pub(crate) fn capture_hook_kinds() -> Vec<Choice> {
 
 /// The company's bindings, by key.
 pub(crate) fn binding_choices(view: &View) -> Vec<Choice> {
-    let keys =
-        view.company.as_ref().map(|company| view.service.binding_keys(company)).unwrap_or_default();
+    let keys = view
+        .company
+        .as_ref()
+        .map(|company| view.service.control().binding_keys(company))
+        .unwrap_or_default();
     keys.iter().map(|key| (key.to_string(), key.to_string())).collect()
 }
 

@@ -33,7 +33,7 @@ async fn page<P>(
     given: &BudgetFields,
     wrong: Option<&str>,
 ) -> Result<Markup, Problem> {
-    let all = view.service.budgets(&view.company).await?;
+    let all = view.service.control().budgets(&view.company).await?;
     let may = view.allows(Act::Administer);
     let body = html! {
         (tabs(view, "budgets", &TABS))
@@ -134,7 +134,12 @@ pub(crate) async fn set(
     };
     let set = SetBudget { limit, warn_share: percent / 100.0 };
     let (binding, period) = (given.binding_key.as_ref(), given.period.unwrap_or(Period::Month));
-    match view.service.set_budget(&view.caller, &view.company, binding, period, Some(set)).await {
+    match view
+        .service
+        .control()
+        .set_budget(&view.caller, &view.company, binding, period, Some(set))
+        .await
+    {
         Ok(_) => {}
         Err(ServiceError::Billing(memhost_core::BillingError::Field(error))) => {
             return wrong(&error.to_string()).await;
@@ -157,6 +162,7 @@ pub(crate) async fn remove(
     CsrfForm(Removed { binding_key, period }): CsrfForm<Removed>,
 ) -> Result<Response, Problem> {
     view.service
+        .control()
         .set_budget(&view.caller, &view.company, binding_key.as_ref(), period, None)
         .await?;
     view.flash("The budget is removed. This spending is not limited any more.");

@@ -46,6 +46,7 @@ pub(crate) async fn events(
     let query = &params.query;
     let page = view
         .service
+        .control()
         .cost_events(&view.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE)
         .await?;
     let rows = page.items.iter().map(|event| {
@@ -103,6 +104,7 @@ pub(crate) async fn charges(
 ) -> Result<Markup, Problem> {
     let page = view
         .service
+        .control()
         .finance_events(&view.company, params.query.cursor.as_deref(), PAGE_SIZE)
         .await?;
     let rows = page.items.iter().map(|event| {

@@ -21,7 +21,7 @@ pub(crate) async fn show(
     view: CompanyView<permission::View>,
     PathParam(id): PathParam<OperationId>,
 ) -> Result<Markup, Problem> {
-    let found = view.service.operation(&view.company, id).await?;
+    let found = view.service.control().operation(&view.company, id).await?;
     let jobs = jobs(&view, &found).await?;
     let body = html! {
         div.stack #operation data-live data-outcome=(found.outcome.as_str()) {
@@ -294,7 +294,7 @@ async fn jobs(view: &View, operation: &Operation) -> Result<Vec<Job>, Problem> {
         until: end.checked_add(jiff::SignedDuration::from_secs(60)).ok(),
         ..JobFilter::default()
     };
-    let page = view.service.jobs(&operation.company_id, &filter, None, Some(100)).await?;
+    let page = view.service.control().jobs(&operation.company_id, &filter, None, Some(100)).await?;
     Ok(page.items.into_iter().filter(|job| job.operation_id == operation.id).collect())
 }
 

@@ -31,7 +31,7 @@ pub(super) async fn list<P>(
         of_binding(view, shown, &mut all);
     }
     of_work(view, &mut all).await?;
-    for found in view.service.budgets(&view.company).await? {
+    for found in view.service.control().budgets(&view.company).await? {
         let (tone, word) = match found.state {
             BudgetState::Open => continue,
             BudgetState::Warning => (Tone::Warning, "near limit"),
@@ -43,7 +43,7 @@ pub(super) async fn list<P>(
         all.push(Item { tone, word, text, href: view.at(&["budgets"]) });
     }
     if view.caller.may(Act::Host, None).is_ok() {
-        let refused = view.service.plugins().refused.len();
+        let refused = view.service.control().plugins().refused.len();
         if refused > 0 {
             let text = html! {
                 (refused) @if refused == 1 { " file" } @else { " files" }
@@ -116,9 +116,11 @@ async fn of_work<P>(view: &CompanyView<P>, all: &mut Vec<Item>) -> Result<(), Pr
     let pending = ReviewFilter { status: Some(ReviewStatus::Pending), ..ReviewFilter::default() };
     let dead = DeliveryFilter { status: Some(DeliveryStatus::Dead), ..DeliveryFilter::default() };
     let failed = JobFilter { status: Some(JobStatus::Failed), ..JobFilter::default() };
-    let reviews = counted(&service.reviews(company, &pending, None, Some(COUNTED)).await?);
-    let deliveries = counted(&service.deliveries(company, &dead, None, Some(COUNTED)).await?);
-    let jobs = counted(&service.jobs(company, &failed, None, Some(COUNTED)).await?);
+    let reviews =
+        counted(&service.operations().reviews(company, &pending, None, Some(COUNTED)).await?);
+    let deliveries =
+        counted(&service.control().deliveries(company, &dead, None, Some(COUNTED)).await?);
+    let jobs = counted(&service.control().jobs(company, &failed, None, Some(COUNTED)).await?);
     for (found, one, many, tone, word, page, status) in [
         (reviews, "review item", "review items", Tone::Warning, "pending", "reviews", "pending"),
         (deliveries, "delivery", "deliveries", Tone::Bad, "dead letter", "hooks", "dead"),

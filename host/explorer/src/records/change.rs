@@ -116,7 +116,7 @@ pub(crate) async fn correct(
             record: write,
         },
     };
-    match record.service.correct(&record.caller, request).await {
+    match record.service.operations().correct(&record.caller, request).await {
         Ok(answer) => {
             record.flash(match answer.superseded {
                 _ if !answer.in_review.is_empty() => {
@@ -173,7 +173,7 @@ pub(crate) async fn forget(
         scope: record.scope.clone(),
         handles: vec![record.handle.clone()],
     };
-    let answer = record.service.forget(&record.caller, request).await?;
+    let answer = record.service.operations().forget(&record.caller, request).await?;
     record.flash(match answer.outcomes.first().map(|outcome| outcome.effect) {
         Some(ForgetEffect::Hard) => {
             "Forgotten. The record and everything derived from it are deleted."

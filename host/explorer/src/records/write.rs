@@ -129,7 +129,7 @@ pub(crate) async fn create(
         }],
         visibility: given.visibility,
     };
-    let written = match view.service.upsert(&view.caller, request).await {
+    let written = match view.service.operations().upsert(&view.caller, request).await {
         Ok(written) => written,
         Err(error) => return refuse(&correctable(error)?),
     };
@@ -138,6 +138,7 @@ pub(crate) async fn create(
     let (mut within, named) = (scope.clone(), given.binding_key.as_ref());
     let abilities = view
         .service
+        .control()
         .abilities(&view.caller, OperationKind::RecordUpsert, &mut within, named)
         .await?;
     match (abilities.binding_key, written.records.first()) {

@@ -101,7 +101,8 @@ pub(crate) async fn create(
         Ok(request) => request,
         Err(error) => return refuse(&error),
     };
-    match owner.service.create_token(&owner.caller, owner.company.as_ref(), request).await {
+    match owner.service.tenancy().create_token(&owner.caller, owner.company.as_ref(), request).await
+    {
         Ok(made) => Ok(value_page(&owner, &made, "Token created").into_response()),
         Err(ServiceError::Access(error)) => refuse(&error.to_string()),
         Err(error) => Err(error.into()),

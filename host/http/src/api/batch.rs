@@ -104,5 +104,5 @@ async fn one(
 ) -> Result<CaptureResponse, Problem> {
     let request: CaptureRequest = read_json(line.as_bytes())?;
     same_company(company, &request.scope)?;
-    Ok(service.capture(caller, request).await?)
+    Ok(service.operations().capture(caller, request).await?)
 }

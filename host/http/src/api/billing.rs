@@ -88,7 +88,7 @@ async fn costs(
     allowed: Authorized<permission::View>,
     Query(query): Query<CostQuery>,
 ) -> Result<Json<Sums>, Problem> {
-    Ok(Json(allowed.service.sums(&allowed.company, &query.sums()?).await?))
+    Ok(Json(allowed.service.control().sums(&allowed.company, &query.sums()?).await?))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -105,7 +105,7 @@ async fn evaluation(
     Query(query): Query<DaysQuery>,
 ) -> Result<Json<EvaluationReport>, Problem> {
     let query = SumsQuery { since: query.since, until: query.until, ..SumsQuery::default() };
-    Ok(Json(allowed.service.evaluation(&allowed.company, &query).await?))
+    Ok(Json(allowed.service.control().evaluation(&allowed.company, &query).await?))
 }
 
 async fn cost_events(
@@ -115,6 +115,7 @@ async fn cost_events(
     Ok(Json(
         allowed
             .service
+            .control()
             .cost_events(&allowed.company, &filter, page.cursor.as_deref(), page.limit)
             .await?,
     ))
@@ -127,6 +128,7 @@ async fn finance_events(
     Ok(Json(
         allowed
             .service
+            .control()
             .finance_events(&allowed.company, query.cursor.as_deref(), query.limit)
             .await?,
     ))
@@ -136,15 +138,18 @@ async fn add_finance_event(
     allowed: Authorized<permission::Administer>,
     Body(request): Body<NewFinanceEvent>,
 ) -> Result<Created<FinanceEvent>, Problem> {
-    let event =
-        allowed.service.add_finance_event(&allowed.caller, &allowed.company, request).await?;
+    let event = allowed
+        .service
+        .control()
+        .add_finance_event(&allowed.caller, &allowed.company, request)
+        .await?;
     Ok(Created(event))
 }
 
 type Budgets = Result<Json<Items<BudgetView>>, Problem>;
 
 async fn budgets(allowed: Authorized<permission::View>) -> Budgets {
-    Ok(Json(Items { items: allowed.service.budgets(&allowed.company).await? }))
+    Ok(Json(Items { items: allowed.service.control().budgets(&allowed.company).await? }))
 }
 
 async fn change(
@@ -155,6 +160,7 @@ async fn change(
 ) -> Budgets {
     let items = allowed
         .service
+        .control()
         .set_budget(&allowed.caller, &allowed.company, binding.as_ref(), period, set)
         .await?;
     Ok(Json(Items { items }))

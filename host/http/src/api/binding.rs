@@ -127,7 +127,11 @@ async fn list(
     Query(page): Query<PageQuery>,
 ) -> Result<Json<Page<BindingView>>, Problem> {
     Ok(Json(
-        allowed.service.bindings_page(&allowed.company, page.cursor.as_deref(), page.limit).await?,
+        allowed
+            .service
+            .control()
+            .bindings_page(&allowed.company, page.cursor.as_deref(), page.limit)
+            .await?,
     ))
 }
 
@@ -135,7 +139,11 @@ async fn create(
     allowed: Authorized<permission::Establish>,
     Body(request): Body<CreateBinding>,
 ) -> Result<EntityTagged<201>, Failure<BindingCodes>> {
-    let made = allowed.service.create_binding(&allowed.caller, &allowed.company, request).await?;
+    let made = allowed
+        .service
+        .control()
+        .create_binding(&allowed.caller, &allowed.company, request)
+        .await?;
     Ok(EntityTagged(made))
 }
 
@@ -143,8 +151,11 @@ async fn ensure(
     allowed: Authorized<permission::Establish>,
     Body(request): Body<CreateBinding>,
 ) -> Result<EntityTagged<200>, Failure<BindingCodes>> {
-    let (found, _) =
-        allowed.service.ensure_default_binding(&allowed.caller, &allowed.company, request).await?;
+    let (found, _) = allowed
+        .service
+        .control()
+        .ensure_default_binding(&allowed.caller, &allowed.company, request)
+        .await?;
     Ok(EntityTagged(found))
 }
 
@@ -152,7 +163,7 @@ async fn show(
     allowed: Authorized<permission::View>,
     PathParam(key): PathParam<BindingKey>,
 ) -> Result<EntityTagged<200>, Problem> {
-    Ok(EntityTagged(allowed.service.binding(&allowed.company, &key).await?))
+    Ok(EntityTagged(allowed.service.control().binding(&allowed.company, &key).await?))
 }
 
 async fn update(
@@ -164,7 +175,11 @@ async fn update(
     let mut request = merged(&allowed, &key, patch)?;
     request.revision = seen.or(request.revision);
     Ok(EntityTagged(
-        allowed.service.update_binding(&allowed.caller, &allowed.company, &key, request).await?,
+        allowed
+            .service
+            .control()
+            .update_binding(&allowed.caller, &allowed.company, &key, request)
+            .await?,
     ))
 }
 
@@ -180,7 +195,7 @@ fn merged(
     mut patch: JsonObject,
 ) -> Result<UpdateBinding, Problem> {
     if patch.get("limits").is_some() || patch.get("policy").is_some() {
-        let present = allowed.service.stored_binding(&allowed.company, key)?;
+        let present = allowed.service.control().stored_binding(&allowed.company, key)?;
         let whole = [
             ("limits", serde_json::to_value(present.limits)),
             ("policy", serde_json::to_value(&present.policy)),
@@ -218,7 +233,7 @@ async fn targets(
         Target::Agent(agent) => TargetView { agent_id: Some(agent), binding_key },
     };
     Ok(Json(Items {
-        items: allowed.service.targets(&allowed.company).into_iter().map(view).collect(),
+        items: allowed.service.control().targets(&allowed.company).into_iter().map(view).collect(),
     }))
 }
 
@@ -227,7 +242,7 @@ async fn remove(
     PathParam(key): PathParam<BindingKey>,
     IfMatch(seen): IfMatch,
 ) -> Result<NoContent, Failure<BindingStateCodes>> {
-    allowed.service.delete_binding(&allowed.caller, &allowed.company, &key, seen).await?;
+    allowed.service.control().delete_binding(&allowed.caller, &allowed.company, &key, seen).await?;
     Ok(NoContent)
 }
 
@@ -235,7 +250,7 @@ async fn grants(
     allowed: Authorized<permission::View>,
     PathParam(key): PathParam<BindingKey>,
 ) -> Result<Json<GrantsView>, Problem> {
-    Ok(Json(allowed.service.grants(&allowed.company, &key)?))
+    Ok(Json(allowed.service.control().grants(&allowed.company, &key)?))
 }
 
 async fn set_grants(
@@ -245,7 +260,11 @@ async fn set_grants(
     Body(grants): Body<Grants>,
 ) -> Result<Json<GrantsView>, Failure<GrantCodes>> {
     Ok(Json(
-        allowed.service.set_grants(&allowed.caller, &allowed.company, &key, seen, grants).await?,
+        allowed
+            .service
+            .control()
+            .set_grants(&allowed.caller, &allowed.company, &key, seen, grants)
+            .await?,
     ))
 }
 
@@ -253,7 +272,9 @@ async fn reset(
     allowed: Authorized<permission::Administer>,
     PathParam(key): PathParam<BindingKey>,
 ) -> Result<EntityTagged<200>, Failure<BindingStateCodes>> {
-    Ok(EntityTagged(allowed.service.reset_binding(&allowed.caller, &allowed.company, &key).await?))
+    Ok(EntityTagged(
+        allowed.service.control().reset_binding(&allowed.caller, &allowed.company, &key).await?,
+    ))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -305,13 +326,17 @@ async fn resolve(
     allowed: Authorized<permission::Resolve>,
     Query(query): Query<ResolveQuery>,
 ) -> Result<Json<ResolvedOrBrief>, Failure<ResolveCodes>> {
-    let agent =
-        allowed.service.own_agent(&allowed.caller, &allowed.company, query.agent_id).await?;
+    let agent = allowed
+        .service
+        .tenancy()
+        .own_agent(&allowed.caller, &allowed.company, query.agent_id)
+        .await?;
     let resolved = allowed
         .service
+        .control()
         .resolve_binding(&allowed.company, agent.as_ref(), query.binding_key.as_ref())
         .await?;
-    if allowed.service.allows(&allowed.caller, Act::View, &allowed.company) {
+    if allowed.service.tenancy().allows(&allowed.caller, Act::View, &allowed.company) {
         return Ok(Json(ResolvedOrBrief::Whole(Box::new(resolved))));
     }
     let ResolvedView { binding: BindingView { binding, .. }, why, steps } = resolved;
@@ -327,6 +352,6 @@ async fn set_target(
     allowed: Authorized<permission::Administer>,
     Body(request): Body<SetTarget>,
 ) -> Result<NoContent, Failure<TargetCodes>> {
-    allowed.service.set_target(&allowed.caller, &allowed.company, request).await?;
+    allowed.service.control().set_target(&allowed.caller, &allowed.company, request).await?;
     Ok(NoContent)
 }

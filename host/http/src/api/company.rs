@@ -73,26 +73,28 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
 }
 
 async fn retention(allowed: Authorized<permission::View>) -> Json<Retention> {
-    Json(allowed.service.retention(&allowed.company))
+    Json(allowed.service.tenancy().retention(&allowed.company))
 }
 
 async fn set_retention(
     allowed: Authorized<permission::Administer>,
     Body(request): Body<Retention>,
 ) -> Result<Json<Retention>, Problem> {
-    Ok(Json(allowed.service.set_retention(&allowed.caller, &allowed.company, request).await?))
+    Ok(Json(
+        allowed.service.tenancy().set_retention(&allowed.caller, &allowed.company, request).await?,
+    ))
 }
 
 async fn usage(allowed: Authorized<permission::View>) -> Result<Json<CompanyUsage>, Problem> {
-    Ok(Json(allowed.service.company_usage(&allowed.company).await?))
+    Ok(Json(allowed.service.tenancy().company_usage(&allowed.company).await?))
 }
 
 async fn export(
     allowed: Authorized<permission::Move>,
 ) -> Result<NdjsonAnswer, Failure<OperationCodes>> {
     // An error ends the body early, so that it lacks the last line of a complete export.
-    allowed.service.check_export(&allowed.company).await?;
-    let lines = ReceiverStream::new(allowed.service.export(&allowed.company))
+    allowed.service.transfer().check_export(&allowed.company).await?;
+    let lines = ReceiverStream::new(allowed.service.transfer().export(&allowed.company))
         .map(|line| line.inspect_err(|error| tracing::error!(%error, "an export was cut off")));
     Ok(NdjsonAnswer(HttpBody::from_stream(lines)))
 }
@@ -146,7 +148,11 @@ async fn import(
     // Two lines of the greatest length at most are in memory, beside the one that is imported.
     let (lines, receiver) = mpsc::channel(1);
     let reading = tokio::spawn(read_lines(body, lines));
-    let done = allowed.service.import(&allowed.caller, &allowed.company, options, receiver).await;
+    let done = allowed
+        .service
+        .transfer()
+        .import(&allowed.caller, &allowed.company, options, receiver)
+        .await;
     reading.abort();
     Ok(Created(done?))
 }
@@ -220,8 +226,11 @@ async fn erase(
             format!("has {} entries; at most {MOST_ABANDONED} are allowed", request.abandon.len());
         return Err(Problem::invalid(detail).at("abandon").into());
     }
-    let erased =
-        allowed.service.erase_company(&allowed.caller, &allowed.company, &request.abandon).await?;
+    let erased = allowed
+        .service
+        .transfer()
+        .erase_company(&allowed.caller, &allowed.company, &request.abandon)
+        .await?;
     Ok(Json(Erased::clone(&erased)))
 }
 
@@ -231,7 +240,7 @@ async fn tombstone(
 ) -> Result<Json<Erased>, Failure<TombstoneCodes>> {
     let missing =
         || Problem::new(ProblemCode::NoTombstone, format!("{company} was not erased here"));
-    let erased = allowed.service.tombstone(&company).ok_or_else(missing)?;
+    let erased = allowed.service.tenancy().tombstone(&company).ok_or_else(missing)?;
     Ok(Json(Erased::clone(&erased)))
 }
 

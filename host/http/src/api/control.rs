@@ -83,7 +83,10 @@ pub struct CompaniesView {
 }
 
 async fn companies(allowed: HostAuthorized) -> Json<CompaniesView> {
-    Json(CompaniesView { items: allowed.service.companies(), erasing: allowed.service.erasing() })
+    Json(CompaniesView {
+        items: allowed.service.tenancy().companies(),
+        erasing: allowed.service.tenancy().erasing(),
+    })
 }
 
 /// A company of the host.
@@ -100,22 +103,22 @@ async fn make_company(
     allowed: HostAuthorized,
     Company(company_id): Company,
 ) -> Result<Json<CompanyView>, Failure<CompanyCodes>> {
-    let is_new = allowed.service.make_company(&allowed.caller, &company_id).await?;
+    let is_new = allowed.service.tenancy().make_company(&allowed.caller, &company_id).await?;
     Ok(Json(CompanyView { company_id, is_new }))
 }
 
 async fn doctor(allowed: HostAuthorized<permission::Monitor>) -> Json<Items<Check>> {
-    Json(Items { items: allowed.service.doctor_for(&allowed.caller).await })
+    Json(Items { items: allowed.service.monitor().doctor_for(&allowed.caller).await })
 }
 
 async fn plugins(allowed: HostAuthorized) -> Json<PluginView> {
-    Json(allowed.service.plugins())
+    Json(allowed.service.control().plugins())
 }
 
 async fn secrets(
     allowed: Authorized<permission::View>,
 ) -> Result<Json<Items<SecretView>>, Problem> {
-    Ok(Json(Items { items: allowed.service.secrets(&allowed.company).await? }))
+    Ok(Json(Items { items: allowed.service.control().secrets(&allowed.company).await? }))
 }
 
 async fn set_secret(
@@ -123,14 +126,20 @@ async fn set_secret(
     PathParam(SecretName(name)): PathParam<SecretName>,
     Body(request): Body<SetSecret>,
 ) -> Result<Json<SecretView>, Problem> {
-    Ok(Json(allowed.service.set_secret(&allowed.caller, &allowed.company, &name, request).await?))
+    Ok(Json(
+        allowed
+            .service
+            .control()
+            .set_secret(&allowed.caller, &allowed.company, &name, request)
+            .await?,
+    ))
 }
 
 async fn remove_secret(
     allowed: Authorized<permission::Administer>,
     PathParam(SecretName(name)): PathParam<SecretName>,
 ) -> Result<NoContent, Problem> {
-    allowed.service.remove_secret(&allowed.caller, &allowed.company, &name).await?;
+    allowed.service.control().remove_secret(&allowed.caller, &allowed.company, &name).await?;
     Ok(NoContent)
 }
 
@@ -146,12 +155,12 @@ async fn activity(
     allowed: Authorized<permission::View>,
     Query(query): Query<ActivityQuery>,
 ) -> Result<Json<ActivityPage>, Problem> {
-    Ok(Json(allowed.service.activity(&allowed.company, query.cursor.as_deref()).await?))
+    Ok(Json(allowed.service.control().activity(&allowed.company, query.cursor.as_deref()).await?))
 }
 
 async fn scan_plugins(allowed: HostAuthorized) -> Json<PluginView> {
-    allowed.service.scan_plugins().await;
-    Json(allowed.service.plugins())
+    allowed.service.control().scan_plugins().await;
+    Json(allowed.service.control().plugins())
 }
 
 async fn operations(
@@ -162,6 +171,7 @@ async fn operations(
     Ok(Json(
         allowed
             .service
+            .control()
             .operations(&allowed.company, &filter, page.cursor.as_deref(), limit)
             .await?,
     ))
@@ -171,5 +181,5 @@ async fn operation(
     allowed: Authorized<permission::View>,
     PathParam(id): PathParam<OperationId>,
 ) -> Result<Json<Operation>, Problem> {
-    Ok(Json(allowed.service.operation(&allowed.company, id).await?))
+    Ok(Json(allowed.service.control().operation(&allowed.company, id).await?))
 }

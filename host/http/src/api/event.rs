@@ -44,7 +44,8 @@ async fn emit(
     allowed: Authorized<permission::Emit>,
     Body(request): Body<NewEvents>,
 ) -> Result<Created<Items<Event>>, Problem> {
-    let items = allowed.service.emit(&allowed.caller, &allowed.company, request.events).await?;
+    let items =
+        allowed.service.tenancy().emit(&allowed.caller, &allowed.company, request.events).await?;
     Ok(Created(Items { items }))
 }
 
@@ -55,6 +56,7 @@ async fn list(
     Ok(Json(
         allowed
             .service
+            .tenancy()
             .events(&allowed.company, &filter, page.cursor.as_deref(), page.limit)
             .await?,
     ))

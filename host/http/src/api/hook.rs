@@ -105,7 +105,7 @@ async fn deliver(
     Body(event): Body<HookEvent>,
 ) -> Result<Accepted, Failure<ResolveCodes>> {
     same_company(&company, &event.scope)?;
-    let receipt = service.deliver(&caller, event).await?;
+    let receipt = Arc::clone(service.background()).deliver(&caller, event).await?;
     let waits = |delivery: &Delivery| {
         matches!(delivery.status, DeliveryStatus::Pending | DeliveryStatus::Held)
     };
@@ -206,7 +206,10 @@ async fn deliver_batch(
     for event in read {
         places.push(event.map(|event| fine.push(event)));
     }
-    let mut results = allowed.service.deliver_batch(&allowed.caller, fine).await?.into_iter();
+    let mut results = Arc::clone(allowed.service.background())
+        .deliver_batch(&allowed.caller, fine)
+        .await?
+        .into_iter();
     let results = places.into_iter().enumerate().map(|(index, place)| {
         let result = place.and_then(|()| match results.next() {
             Some(result) => Ok(result?),
@@ -232,6 +235,7 @@ async fn list(
     Ok(Json(
         allowed
             .service
+            .control()
             .deliveries(&allowed.company, &filter, page.cursor.as_deref(), page.limit)
             .await?,
     ))
@@ -241,7 +245,7 @@ async fn show(
     allowed: Authorized<permission::View>,
     PathParam(delivery): PathParam<DeliveryId>,
 ) -> Result<Json<Delivery>, Problem> {
-    Ok(Json(allowed.service.delivery_of(&allowed.company, delivery).await?))
+    Ok(Json(allowed.service.control().delivery_of(&allowed.company, delivery).await?))
 }
 
 async fn discard(
@@ -251,6 +255,7 @@ async fn discard(
     Ok(Json(
         allowed
             .service
+            .control()
             .change_delivery(&allowed.caller, &allowed.company, delivery, DeliveryAction::Discard)
             .await?,
     ))
@@ -263,6 +268,7 @@ async fn replay_all(
     Ok(Json(
         allowed
             .service
+            .control()
             .change_deliveries(&allowed.caller, &allowed.company, &filter, DeliveryAction::Replay)
             .await?,
     ))
@@ -275,6 +281,7 @@ async fn discard_all(
     Ok(Json(
         allowed
             .service
+            .control()
             .change_deliveries(&allowed.caller, &allowed.company, &filter, DeliveryAction::Discard)
             .await?,
     ))
@@ -287,6 +294,7 @@ async fn replay(
     Ok(Json(
         allowed
             .service
+            .control()
             .change_delivery(&allowed.caller, &allowed.company, delivery, DeliveryAction::Replay)
             .await?,
     ))

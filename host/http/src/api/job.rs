@@ -126,7 +126,10 @@ async fn list_own(
     ListQuery { filter, page }: ListQuery<JobFilter>,
 ) -> Result<Json<Page<JobView>>, Problem> {
     Ok(views(
-        service.jobs_for(&caller, &company, &filter, page.cursor.as_deref(), page.limit).await?,
+        service
+            .control()
+            .jobs_for(&caller, &company, &filter, page.cursor.as_deref(), page.limit)
+            .await?,
     ))
 }
 
@@ -134,7 +137,7 @@ async fn show_own(
     AuthorizedByCore { service, caller, company, .. }: AuthorizedByCore<permission::List>,
     PathParam(job): PathParam<JobId>,
 ) -> Result<Json<JobView>, Problem> {
-    Ok(Json(service.job_for(&caller, &company, job).await?.into()))
+    Ok(Json(service.control().job_for(&caller, &company, job).await?.into()))
 }
 
 async fn list(
@@ -142,7 +145,11 @@ async fn list(
     ListQuery { filter, page }: ListQuery<JobFilter>,
 ) -> Result<Json<Page<JobView>>, Problem> {
     Ok(views(
-        allowed.service.jobs(&allowed.company, &filter, page.cursor.as_deref(), page.limit).await?,
+        allowed
+            .service
+            .control()
+            .jobs(&allowed.company, &filter, page.cursor.as_deref(), page.limit)
+            .await?,
     ))
 }
 
@@ -150,21 +157,28 @@ async fn show(
     allowed: Authorized<permission::View>,
     PathParam(job): PathParam<JobId>,
 ) -> Result<Json<JobView>, Problem> {
-    Ok(Json(allowed.service.job(&allowed.company, job).await?.into()))
+    Ok(Json(allowed.service.control().job(&allowed.company, job).await?.into()))
 }
 
 async fn cancel(
     allowed: Authorized<permission::Administer>,
     PathParam(job): PathParam<JobId>,
 ) -> Result<Json<JobView>, Failure<JobCodes>> {
-    Ok(Json(allowed.service.cancel_job(&allowed.caller, &allowed.company, job).await?.into()))
+    Ok(Json(
+        Arc::clone(allowed.service.background())
+            .cancel_job(&allowed.caller, &allowed.company, job)
+            .await?
+            .into(),
+    ))
 }
 
 async fn retry(
     allowed: Authorized<permission::Administer>,
     PathParam(job): PathParam<JobId>,
 ) -> Result<Json<JobView>, Failure<JobCodes>> {
-    Ok(Json(allowed.service.retry_job(&allowed.caller, &allowed.company, job).await?.into()))
+    Ok(Json(
+        allowed.service.control().retry_job(&allowed.caller, &allowed.company, job).await?.into(),
+    ))
 }
 
 async fn retry_all(
@@ -178,5 +192,7 @@ async fn retry_all(
                       true` for all jobs";
         return Err(Problem::invalid(detail).at("every"));
     }
-    Ok(Json(allowed.service.retry_jobs(&allowed.caller, &allowed.company, &filter).await?))
+    Ok(Json(
+        allowed.service.control().retry_jobs(&allowed.caller, &allowed.company, &filter).await?,
+    ))
 }

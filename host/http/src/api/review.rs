@@ -33,6 +33,7 @@ async fn list(
     Ok(Json(
         allowed
             .service
+            .operations()
             .reviews(&allowed.company, &filter, page.cursor.as_deref(), page.limit)
             .await?,
     ))
@@ -43,5 +44,7 @@ async fn decide(
     PathParam(id): PathParam<ReviewId>,
     Body(request): Body<ReviewDecision>,
 ) -> Result<Json<ReviewItem>, Failure<ReviewCodes>> {
-    Ok(Json(allowed.service.decide(&allowed.caller, &allowed.company, id, request).await?))
+    Ok(Json(
+        allowed.service.operations().decide(&allowed.caller, &allowed.company, id, request).await?,
+    ))
 }

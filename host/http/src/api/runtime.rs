@@ -67,10 +67,10 @@ macro_rules! operations {
             ) -> Result<WithRateLimit<$response>, Failure<OperationCodes>> {
                 same_company(&company, &request.scope)?;
                 let (named, agent) = (request.binding_key.clone(), request.scope.agent_id.clone());
-                let rate = || service.rate(
+                let rate = || service.operations().rate(
                     &company, agent.as_ref().or(caller.agent()), named.as_ref(),
                 );
-                match service.$name(&caller, request).await {
+                match service.operations().$name(&caller, request).await {
                     Ok(answer) => Ok(WithRateLimit { answer, rate: rate() }),
                     Err(error) => Err(Problem::from(error).with_rate(rate).into()),
                 }
@@ -90,7 +90,7 @@ async fn forget_scope(
     Body(request): Body<ForgetScopeRequest>,
 ) -> Result<Json<ForgottenScope>, Failure<OperationCodes>> {
     same_company(&company, &request.scope)?;
-    Ok(Json(service.forget_scope(&caller, request).await?))
+    Ok(Json(service.operations().forget_scope(&caller, request).await?))
 }
 
 async fn forget_sources(
@@ -98,7 +98,7 @@ async fn forget_sources(
     Body(request): Body<SourcesRequest>,
 ) -> Result<Json<ForgottenSources>, Failure<OperationCodes>> {
     same_company(&company, &request.scope)?;
-    Ok(Json(service.forget_sources(&caller, request).await?))
+    Ok(Json(service.operations().forget_sources(&caller, request).await?))
 }
 
 async fn list_sources(
@@ -106,5 +106,5 @@ async fn list_sources(
     Body(request): Body<SourcesRequest>,
 ) -> Result<Json<SourceRecords>, Failure<OperationCodes>> {
     same_company(&company, &request.scope)?;
-    Ok(Json(service.list_sources(&caller, request).await?))
+    Ok(Json(service.operations().list_sources(&caller, request).await?))
 }

@@ -120,7 +120,7 @@ async fn stream(
         let detail = format!("`{unknown}` is not one of {}", HostEvent::KINDS.join(", "));
         return Err(Problem::invalid(detail).at("kinds").into());
     }
-    let mut follower = service.follow(caller, company, last.as_deref()).await?;
+    let mut follower = service.control().follow(caller, company, last.as_deref()).await?;
     // One event at a time: a slow client delays only itself, and gets a `reset` where it missed
     // events.
     let (sender, receiver) = tokio::sync::mpsc::channel(1);

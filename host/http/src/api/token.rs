@@ -75,7 +75,7 @@ impl TokenOwner for HostAuthorized {
 
 async fn list<O: TokenOwner>(owner: O) -> Json<Items<Token>> {
     let (service, _, company) = owner.parts();
-    Json(Items { items: service.tokens(company) })
+    Json(Items { items: service.tenancy().tokens(company) })
 }
 
 async fn create<O: TokenOwner>(
@@ -83,7 +83,7 @@ async fn create<O: TokenOwner>(
     Body(request): Body<CreateToken>,
 ) -> Result<Created<NewToken>, Problem> {
     let (service, caller, company) = owner.parts();
-    Ok(Created(service.create_token(caller, company, request).await?))
+    Ok(Created(service.tenancy().create_token(caller, company, request).await?))
 }
 
 async fn rotate<O: TokenOwner>(
@@ -92,7 +92,7 @@ async fn rotate<O: TokenOwner>(
     Body(request): Body<RotateToken>,
 ) -> Result<Json<NewToken>, Failure<TokenCodes>> {
     let (service, caller, company) = owner.parts();
-    Ok(Json(service.rotate_token(caller, company, token, request).await?))
+    Ok(Json(service.tenancy().rotate_token(caller, company, token, request).await?))
 }
 
 async fn revoke<O: TokenOwner>(
@@ -100,5 +100,5 @@ async fn revoke<O: TokenOwner>(
     PathParam(token): PathParam<TokenId>,
 ) -> Result<Json<Token>, Failure<TokenCodes>> {
     let (service, caller, company) = owner.parts();
-    Ok(Json(service.revoke_token(caller, company, token).await?))
+    Ok(Json(service.tenancy().revoke_token(caller, company, token).await?))
 }

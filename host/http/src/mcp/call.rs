@@ -79,7 +79,7 @@ impl Call<'_> {
             token_budget: None,
             filter: None,
         };
-        let answer = self.service.query(&self.request.caller, request).await?;
+        let answer = self.service.operations().query(&self.request.caller, request).await?;
         let bytes = answer.snippets.iter().map(Snippet::weight).sum();
         let records =
             answer.snippets.into_iter().map(|snippet| FoundRecord::of(snippet, most as usize));
@@ -130,7 +130,7 @@ impl Call<'_> {
             records: vec![record],
             visibility,
         };
-        let answer = self.service.upsert(&self.request.caller, request).await?;
+        let answer = self.service.operations().upsert(&self.request.caller, request).await?;
         let operation_id = answer.operation_id.to_string();
         // The host has checked that the answer has one handle for each record.
         let record = answer
@@ -180,8 +180,9 @@ impl Call<'_> {
             handle,
             patch,
         };
-        let answer =
-            CorrectResult::from(self.service.correct(&self.request.caller, request).await?);
+        let answer = CorrectResult::from(
+            self.service.operations().correct(&self.request.caller, request).await?,
+        );
         Ok(answered(text::corrected(&answer), &answer))
     }
 
@@ -201,7 +202,7 @@ impl Call<'_> {
         let handle = self.handle(field, id)?;
         let (binding_key, scope) = (self.request.binding.clone(), self.request.scope.clone());
         let request = GetRequest { binding_key, scope, handle };
-        Ok(self.service.get(&self.request.caller, request).await?.record)
+        Ok(self.service.operations().get(&self.request.caller, request).await?.record)
     }
 
     /// Forgets records by their ids.
@@ -215,7 +216,7 @@ impl Call<'_> {
         let handles = self.handles(field, ids)?;
         let request =
             ForgetRequest { binding_key: self.request.binding, scope: self.request.scope, handles };
-        Ok(self.service.forget(&self.request.caller, request).await?)
+        Ok(self.service.operations().forget(&self.request.caller, request).await?)
     }
 
     pub(super) async fn browse(
@@ -230,7 +231,9 @@ impl Call<'_> {
             cursor: wanted.cursor,
             limit: wanted.limit,
         };
-        let answer = BrowseResult::from(self.service.browse(&self.request.caller, request).await?);
+        let answer = BrowseResult::from(
+            self.service.operations().browse(&self.request.caller, request).await?,
+        );
         Ok(answered(text::browsed(&answer), &answer))
     }
 
@@ -240,6 +243,7 @@ impl Call<'_> {
         let filter = JobFilter { status: wanted.status, ..JobFilter::default() };
         let page = self
             .service
+            .control()
             .jobs_for(caller, company, &filter, wanted.cursor.as_deref(), wanted.limit)
             .await?;
         let jobs = page.items.iter().map(JobState::from).collect();

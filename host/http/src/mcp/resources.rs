@@ -40,7 +40,7 @@ pub(super) async fn list(
         metadata_filter: None,
         filter: None,
     };
-    let page = service.list(&from.caller, request).await?;
+    let page = service.operations().list(&from.caller, request).await?;
     let mut result = ListResourcesResult::with_all_items(page.items.iter().map(resource).collect());
     result.next_cursor = page.next_cursor;
     Ok(result)
@@ -72,7 +72,7 @@ pub(super) async fn read(
     let none = || McpError::NoRecord(address.to_owned());
     let handle = uri::parse(address).ok_or_else(none)?;
     let request = GetRequest { binding_key: from.binding, scope: from.scope, handle };
-    let record = service.get(&from.caller, request).await?.record.ok_or_else(none)?;
+    let record = service.operations().get(&from.caller, request).await?.record.ok_or_else(none)?;
     let meta = meta(&record);
     let contents = ResourceContents::text(record.text, uri::uri(&record.handle))
         .with_mime_type(MEDIA)
@@ -81,7 +81,7 @@ pub(super) async fn read(
 }
 
 fn may(service: &Service, from: &RequestScope, kind: OperationKind) -> bool {
-    service.allows(&from.caller, Act::Operate(kind), &from.scope.company_id)
+    service.tenancy().allows(&from.caller, Act::Operate(kind), &from.scope.company_id)
 }
 
 fn resource(record: &Snippet) -> Resource {

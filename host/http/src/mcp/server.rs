@@ -51,7 +51,8 @@ impl MemoryServer {
     ) -> Result<(RequestScope, Abilities), McpError> {
         let mut from = RequestScope::of(context)?;
         let RequestScope { caller, scope, binding, .. } = &mut from;
-        let abilities = self.service.abilities(caller, kind, scope, binding.as_ref()).await?;
+        let abilities =
+            self.service.control().abilities(caller, kind, scope, binding.as_ref()).await?;
         Ok((from, abilities))
     }
 

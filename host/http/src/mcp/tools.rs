@@ -101,7 +101,8 @@ impl Tool {
         abilities: &Abilities,
         added: McpTools,
     ) -> Vec<Self> {
-        let may = |tool: &Self| service.allows(caller, Act::Operate(tool.kind()), company);
+        let may =
+            |tool: &Self| service.tenancy().allows(caller, Act::Operate(tool.kind()), company);
         Self::all(added).filter(|tool| tool.is_possible(abilities) && may(tool)).collect()
     }
 

@@ -1,6 +1,7 @@
 //! Marks: when something is hidden, when it is not any more, and what a crash leaves.
 
 use super::*;
+use memhost_store::{Table, TableWrite};
 use memhost_types::OperationErrorCode;
 
 /// The completion of a write that made no row.
@@ -238,12 +239,13 @@ async fn another_process_reads_the_mark_that_one_has_written() {
     let write = room.begin(&agent("ada"), Some(Visibility::Agent)).await;
     assert!(!other.hides_from(room.binding.id, &Reader::Nobody));
     let key = crate::prefix(&room.binding.company_id, room.binding.id);
-    other.follow(&room.binding.company_id, &[&key[..], b"o"].concat()).await.unwrap();
+    let written = |key: Vec<u8>| TableWrite::new(Table::PrivateWrites, key, Some(Vec::new()));
+    other.follow(&written([&key[..], b"o"].concat())).await.unwrap();
     assert!(other.hides_from(room.binding.id, &Reader::Nobody));
     room.end(write, &[]).await;
-    other.follow(&room.binding.company_id, &key).await.unwrap();
+    other.follow(&written(key.clone())).await.unwrap();
     assert!(!other.hides_from(room.binding.id, &Reader::Nobody));
-    other.follow(&room.binding.company_id, b"short").await.unwrap();
+    other.follow(&written(b"short".to_vec())).await.unwrap();
 }
 
 #[tokio::test]

@@ -507,6 +507,25 @@ impl ServingBindings {
     }
 }
 
+/// The refusal of a call while the circuit of a binding is open for another `wait`.
+pub fn circuit_open(serving: &Serving, wait: Duration) -> Refusal {
+    let (key, failures, ms) =
+        (&serving.binding.key, serving.breaker.failures(), wait.as_millis().max(1));
+    let last = serving
+        .breaker
+        .reason()
+        .map(|reason| format!(". The last call failed: {reason}"))
+        .unwrap_or_default();
+    let times =
+        if failures == 1 { "once".to_owned() } else { format!("{failures} times in a row") };
+    let message = format!(
+        "the provider of the binding `{key}` failed {times}, and its circuit is open for another \
+         {ms} ms; \
+         `memhost binding reset {key}` closes it{last}"
+    );
+    Refusal::new(OperationErrorCode::CircuitOpen, message).retry_after(wait)
+}
+
 /// The refusal of a call for a binding that was deleted.
 pub fn binding_deleted(key: &BindingKey) -> Refusal {
     Refusal::new(OperationErrorCode::NoBinding, format!("the binding `{key}` was deleted"))

@@ -110,7 +110,7 @@ impl Place {
             .unwrap_or_else(|| "dev".to_owned());
         let made =
             CompanyId::parse(name.as_str()).map_err(|error| CliError::input("--company", error))?;
-        service.make_company(&Caller::operator(), &made).await.map_err(CliError::host)?;
+        service.tenancy().make_company(&Caller::operator(), &made).await.map_err(CliError::host)?;
         company.company = Some(name);
         line(&format!(
             "this command runs a host, with its data in {}; in another terminal:\n\n  export \
@@ -280,7 +280,11 @@ impl Place {
             // From an earlier run, which may have had other flags.
             let Binding { key, grants: before, .. } = view.binding;
             let now = Grants { http: grants.http, secrets: grants.secrets, ..before };
-            let set = own.service.set_grants(&Caller::operator(), &company, &key, None, now).await;
+            let set = own
+                .service
+                .control()
+                .set_grants(&Caller::operator(), &company, &key, None, now)
+                .await;
             set.map_err(CliError::host)?;
         } else {
             let body = json!({
@@ -299,7 +303,7 @@ impl Place {
             Ok(ended) => ended.map_err(CliError::host)?,
             Err(error) => return Err(CliError::host(error)),
         }
-        service.flush().await.map_err(CliError::host)
+        service.control().flush().await.map_err(CliError::host)
     }
 }
 

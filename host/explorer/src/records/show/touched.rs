@@ -40,6 +40,7 @@ impl Touched {
         for _ in 0..MOST_PAGES {
             let page = record
                 .service
+                .control()
                 .operations(&record.view.company, &filter, cursor.as_deref(), PAGE)
                 .await?;
             looked_at += page.items.len();

@@ -1,0 +1,104 @@
+//! What the memory of a scope can do, for surfaces that offer nothing that would be refused anyway.
+
+use crate::Control;
+use async_recursion::async_recursion as boxed;
+use memhost_access::{Act, Caller};
+use memhost_registry::BindingError;
+use memhost_registry::plugins::{Build as _, LOCAL_MARKDOWN_KEY, Plugin};
+use memhost_registry::versions::choose;
+use memhost_sandbox::OptionalInterface;
+use memhost_tenancy::ServiceError;
+use memhost_types::{
+    Binding, BindingKey, McpPolicy, OperationKind, ProviderCapabilities, ProviderKey, Scope,
+    VersionChoice,
+};
+
+/// The abilities of the binding that answers for a scope; all are absent if no binding answers.
+#[derive(Debug, Clone, Default)]
+pub struct Abilities {
+    /// The binding that answers; absent also for a company that has none yet and will get the
+    /// built-in provider.
+    pub binding_key: Option<BindingKey>,
+    /// The provider of its records.
+    pub provider_key: Option<ProviderKey>,
+    /// What the build that serves it, or would, can do beside the operations that every provider
+    /// has.
+    pub capabilities: ProviderCapabilities,
+    /// Whether that build can also tell how a query came to its answer.
+    pub explains: bool,
+    /// How it is shown over MCP.
+    pub mcp: McpPolicy,
+}
+
+impl Control {
+    /// The abilities of the binding that answers for a scope. Missing scope fields default to those
+    /// of the caller's token.
+    ///
+    /// # Errors
+    /// Where the caller may not do this in the scope, or, for `control`, no memory operation at
+    /// all; recorded as a refusal of the `kind` that it is asked for. Where the company was erased
+    /// or is being imported.
+    #[boxed]
+    pub async fn abilities(
+        &self,
+        caller: &Caller,
+        kind: OperationKind,
+        scope: &mut Scope,
+        named: Option<&BindingKey>,
+    ) -> Result<Abilities, ServiceError> {
+        let may = match kind {
+            OperationKind::Control => caller.may_use_memory(&scope.company_id),
+            kind => caller.may(Act::Operate(kind), Some(&scope.company_id)),
+        };
+        if let Err(denied) = may.and_then(|()| caller.confine(scope)) {
+            let company = scope.company_id.clone();
+            return Err(self.tenancy.deny(caller, kind, Some(&company), &denied).await);
+        }
+        self.tenancy.usable(caller, &scope.company_id).await?;
+        match self.bindings.resolve(&scope.company_id, scope.agent_id.as_ref(), named) {
+            Ok(resolution) => Ok(self.abilities_of(&resolution.binding).await),
+            // The first operation of such a company makes the built-in provider its default.
+            Err(BindingError::NoDefault { .. })
+                if self.zero_config
+                    && named.is_none()
+                    && self.bindings.list(&scope.company_id).is_empty() =>
+            {
+                Ok(self.abilities_of_builtin())
+            }
+            // An operation will say what is missing.
+            Err(_) => Ok(Abilities::default()),
+        }
+    }
+
+    async fn abilities_of(&self, binding: &Binding) -> Abilities {
+        let builds = self.plugins.builds(&binding.provider_key);
+        let state = self.serving.state(binding).await.ok().flatten();
+        Abilities {
+            binding_key: Some(binding.key.clone()),
+            mcp: binding.policy.mcp,
+            ..abilities(
+                &binding.provider_key,
+                choose(binding, &builds, state.as_ref()).build.as_ref(),
+            )
+        }
+    }
+
+    fn abilities_of_builtin(&self) -> Abilities {
+        let Ok(key) = LOCAL_MARKDOWN_KEY.parse::<ProviderKey>() else {
+            return Abilities::default();
+        };
+        let (builds, newest) = (self.plugins.builds(&key), VersionChoice::default());
+        abilities(&key, builds.iter().find(|build| build.is_allowed_by(&newest)))
+    }
+}
+
+fn abilities(provider: &ProviderKey, build: Option<&Plugin>) -> Abilities {
+    Abilities {
+        provider_key: Some(provider.clone()),
+        capabilities: build
+            .map(|build| build.component.description().capabilities)
+            .unwrap_or_default(),
+        explains: build.is_some_and(|build| build.component.exports(OptionalInterface::Explain)),
+        ..Abilities::default()
+    }
+}

@@ -1,0 +1,108 @@
+//! What the metrics have beside their counters: it is read at the time of the request.
+
+use async_recursion::async_recursion as boxed;
+
+use super::Monitor;
+use memhost_oplog::metrics::{Exposition, Gauges};
+use memhost_registry::versions::BreakerState;
+use memhost_store::DiskLevel;
+use memhost_tenancy::ServiceError;
+
+impl Monitor {
+    /// All metrics as OpenMetrics text, which Prometheus reads.
+    ///
+    /// # Errors
+    /// Where it cannot be written out.
+    #[boxed]
+    pub async fn metrics(&self) -> Result<String, ServiceError> {
+        let mut added = Vec::new();
+        for (_, source) in self.metric_sources.all() {
+            added.extend(source.gauges(&self.control, self.clock.now()).await?);
+        }
+        let mut metrics = Exposition::of(&self.oplog.metrics);
+        let (deliveries, jobs) = (self.deliveries.in_flight(), self.jobs.in_flight());
+        metrics.gauges(Gauges {
+            name: "background_in_flight",
+            help: "Deliveries and jobs that run",
+            label: "kind",
+            values: vec![("deliveries", deliveries as u64), ("jobs", jobs as u64)],
+        });
+        self.expose_disk(&mut metrics);
+        self.expose_sandbox(&mut metrics);
+        self.expose_bindings(&mut metrics);
+        added.into_iter().for_each(|gauges| metrics.gauges(gauges));
+        let (admitted, refused) = (self.plugins.list().len(), self.plugins.refused().len());
+        metrics.gauges(Gauges {
+            name: "plugins",
+            help: "Builds that can serve, and files that were refused",
+            label: "state",
+            values: vec![("admitted", admitted as u64), ("refused", refused as u64)],
+        });
+        metrics.text().map_err(ServiceError::host)
+    }
+
+    fn expose_disk(&self, metrics: &mut Exposition) {
+        let disk = self.store.disk();
+        if let Some(free) = disk.free_bytes {
+            metrics.bytes("disk_free", "Free space on the disk of the data directory", free);
+        }
+        let states =
+            [("plenty", DiskLevel::Plenty), ("low", DiskLevel::Low), ("spent", DiskLevel::Spent)];
+        metrics.gauges(Gauges {
+            name: "disk",
+            help: "1 at the present state: new data is refused at low, reads too at spent",
+            label: "state",
+            values: states.map(|(state, level)| (state, u64::from(disk.level == level))).to_vec(),
+        });
+    }
+
+    fn expose_sandbox(&self, metrics: &mut Exposition) {
+        let stats = self.sandbox.stats();
+        let (slots, idle) = (stats.slots, stats.idle);
+        metrics.gauge("instance_slots", "Instances that may exist at once", slots);
+        metrics.gauges(Gauges {
+            name: "instances",
+            help: "Instances that exist",
+            label: "state",
+            values: vec![("idle", idle), ("in_flight", stats.instances.saturating_sub(idle))],
+        });
+        for (name, help, count) in [
+            ("instances_made", "Instances made: calls that found none warm", stats.made),
+            ("components_compiled", "Components compiled", stats.compiled),
+            ("components_loaded", "Components loaded from the compiled cache", stats.loaded),
+            ("outgoing_requests", "Outgoing requests that were answered", stats.requests),
+            (
+                "outgoing_requests_refused",
+                "Outgoing requests that were refused or failed",
+                stats.requests_refused,
+            ),
+            ("outgoing_sent_bytes", "Bytes of outgoing requests' bodies", stats.bytes_sent),
+            ("outgoing_received_bytes", "Bytes of the bodies that came back", stats.bytes_received),
+        ] {
+            metrics.counter(name, help, count);
+        }
+        metrics.time("compile", "Time spent compiling components", stats.compile_us);
+    }
+
+    fn expose_bindings(&self, metrics: &mut Exposition) {
+        let (mut all, mut states) = (0, [("closed", 0), ("open", 0), ("half_open", 0)]);
+        for company in self.bindings.companies() {
+            for binding in self.bindings.list(&company) {
+                all += 1;
+                let Some(serving) = self.serving.warm(binding.id) else { continue };
+                match serving.breaker.state() {
+                    BreakerState::Closed => states[0].1 += 1,
+                    BreakerState::Open { .. } => states[1].1 += 1,
+                    BreakerState::HalfOpen => states[2].1 += 1,
+                }
+            }
+        }
+        metrics.gauge("bindings", "Bindings of all companies", all);
+        metrics.gauges(Gauges {
+            name: "breakers",
+            help: "Circuit breakers of bindings that have served since the start",
+            label: "state",
+            values: states.to_vec(),
+        });
+    }
+}

@@ -1,0 +1,52 @@
+//! Whether what systems in front are configured with is there.
+
+use std::sync::Arc;
+
+use super::{Check, MetricSource, Monitor};
+use memhost_access::Section;
+
+/// The name of the check of sections.
+const NAME: &str = "integrations";
+
+impl Monitor {
+    /// From here on the metrics have figures of a section.
+    pub fn attach_metrics(&self, section: Section, source: Arc<dyn MetricSource>) {
+        self.metric_sources.attach(section, source);
+    }
+
+    /// Warns of a section that names a company or a binding which is not there: its routes answer
+    /// 404. `None`: the configuration has no such section.
+    pub(super) fn check_sections(&self) -> Option<Check> {
+        let policies = self.policies.all().into_iter().map(|(section, _)| section);
+        let sinks = self.oplog.sinks.all().into_iter().map(|(section, _)| section);
+        let sections: Vec<Section> = policies.chain(sinks).collect();
+        let wrong = sections.iter().find_map(|section| Some((section, self.lacks(section)?)));
+        match (sections.as_slice(), wrong) {
+            ([], _) => None,
+            (_, Some((Section { name, company, .. }, found))) => {
+                let advice = format!(
+                    "make it, such as with `memhost binding create --company {company}`, or \
+                     correct `[{name}]` in the configuration file and restart this host"
+                );
+                let unnamed = format!("`[{name}]` names what is not there");
+                Some(Check::warning(NAME, format!("`[{name}]`: {found}"), advice).unnamed(unnamed))
+            }
+            (_, None) => Some(Check::ok(NAME, "each section's binding is there")),
+        }
+    }
+
+    /// What is missing of the company and the binding of a section.
+    fn lacks(&self, Section { company, binding, .. }: &Section) -> Option<String> {
+        let bindings = self.bindings.list(company);
+        match binding {
+            _ if bindings.is_empty() => Some(format!("the company `{company}` has no binding")),
+            Some(key) if !bindings.iter().any(|binding| binding.key == *key) => {
+                Some(format!("the company `{company}` has no binding `{key}`"))
+            }
+            None if self.bindings.resolve(company, None, None).is_err() => {
+                Some(format!("it names no binding, and the company `{company}` has no default one"))
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! A host: its parts, and opening it on its data directory.
+
+use async_recursion::async_recursion as boxed;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::backup::{self, BackupRequest, BackupView};
+use crate::error::OpenError;
+use crate::keys::Keys;
+use crate::monitor::Monitor;
+use crate::options::ServiceOptions;
+use crate::{caches, permissions};
+use memhost_access::{Attached, Section, Tokens, WritePolicy};
+use memhost_background::Background;
+use memhost_control::Control;
+use memhost_embeddings::Embeddings;
+use memhost_operations::{Operations, Parts};
+use memhost_oplog::operation::OperationSink;
+use memhost_oplog::{Oplog, OplogOptions};
+use memhost_queues::waiting::WaitingRecords;
+use memhost_queues::{Deliveries, Jobs, RetryPolicy, Reviews};
+use memhost_records::Records;
+use memhost_registry::bindings::Bindings;
+use memhost_registry::plugins::{Plugins, PluginsOptions, Trust};
+use memhost_registry::secrets::{SecretStore, Vault, key_from_env_or_file};
+use memhost_registry::versions::ServingBindings;
+use memhost_registry::{ActivityLog, CompanyRegister};
+use memhost_sandbox::{CacheKey, Sandbox};
+use memhost_store::{SledStore, Store};
+use memhost_tenancy::{KnownCompanies, ServiceError, Tenancy, TenancyParts};
+use memhost_transfer::Transfer;
+
+/// A host. Embed one in your process, or run it behind HTTP with `memhost serve`. Calls may come
+/// from any task; a caller that goes away ends its own call only.
+pub struct Service {
+    tenancy: Arc<Tenancy>,
+    operations: Arc<Operations>,
+    control: Arc<Control>,
+    background: Arc<Background>,
+    transfer: Arc<Transfer>,
+    monitor: Monitor,
+    parts: Arc<Parts>,
+    data_dir: PathBuf,
+}
+
+impl Service {
+    /// The companies: which there are, who may enter them, tokens, quotas, retention, events.
+    pub fn tenancy(&self) -> &Arc<Tenancy> {
+        &self.tenancy
+    }
+
+    /// The memory operations, reviews and forgetting.
+    pub fn operations(&self) -> &Arc<Operations> {
+        &self.operations
+    }
+
+    /// Bindings, secrets, costs, logs and providers.
+    pub fn control(&self) -> &Arc<Control> {
+        &self.control
+    }
+
+    /// Hooks and extraction jobs.
+    pub fn background(&self) -> &Arc<Background> {
+        &self.background
+    }
+
+    /// Export, import and erasure of companies.
+    pub fn transfer(&self) -> &Arc<Transfer> {
+        &self.transfer
+    }
+
+    /// Health checks and metrics.
+    pub fn monitor(&self) -> &Monitor {
+        &self.monitor
+    }
+
+    /// From here on a policy guards the binding of a section. It is not taken away again: another
+    /// policy of the same section and company takes its place.
+    pub fn attach_policy(&self, section: Section, policy: Arc<dyn WritePolicy>) {
+        self.parts.policies.attach(section, policy);
+    }
+
+    /// From here on the operations of a section's binding leave the events that a sink makes of
+    /// them.
+    pub fn attach_sink(&self, section: Section, sink: Arc<dyn OperationSink>) {
+        self.parts.oplog.sinks.attach(section, sink);
+    }
+
+    /// Makes a backup while the host works.
+    ///
+    /// # Errors
+    /// Where the directory exists already or cannot be written. An incomplete backup is left in
+    /// place, without a manifest.
+    #[boxed]
+    pub async fn backup(&self, request: BackupRequest) -> Result<BackupView, ServiceError> {
+        let now = self.parts.clock.now();
+        backup::backup(&*self.parts.store, (self.data_dir.clone(), now), request).await
+    }
+
+    /// Opens a host on its data directory, which it has for itself until it is dropped.
+    ///
+    /// # Errors
+    /// Where the directory is not usable, not one of memhost, from a newer version or in use; it is
+    /// left unchanged.
+    #[boxed]
+    pub async fn open(options: ServiceOptions) -> Result<Arc<Self>, OpenError> {
+        // Before anything is made: what is asked of it may be wrong.
+        let sandbox = Sandbox::new(options.sandbox)?;
+        let data_dir = options.data_dir;
+        // Memory is for the host's user only.
+        memhost_files::durable::create_directory(&data_dir, 0o700)
+            .map_err(|error| OpenError::directory("making", &data_dir, error))?;
+        let (path, store_options) = (data_dir.clone(), options.store);
+        // Opening reads and may repair: not on the executor.
+        let opened = memhost_executor::spawn_blocking(move || {
+            let store = SledStore::open(&path, store_options)?;
+            // Only now is it certain that the directory is the host's.
+            permissions::tighten(&path)
+                .map_err(|error| OpenError::directory("protecting", &path, error))?;
+            Ok::<_, OpenError>(store)
+        });
+        let store =
+            opened.await.map_err(|error| OpenError::directory("opening", &data_dir, error))??;
+        let store: Arc<dyn Store> = Arc::new(store);
+        let store =
+            options.wrap_store.map_or_else(|| Arc::clone(&store), |wrap| wrap(Arc::clone(&store)));
+        memhost_transfer::undo_cut_imports(&*store, &data_dir).await?;
+        let keys = Keys::open(&data_dir)?;
+        let vault_file = options.vault_key_file.unwrap_or_else(|| data_dir.join("vault.key"));
+        let vault_key = options.vault_key.or_else(|| std::env::var("MEMHOST_VAULT_KEY").ok());
+        // A new key in the place of a lost one could not decrypt the secrets.
+        if vault_key.is_none() && !vault_file.exists() && SecretStore::has_any(&*store).await? {
+            return Err(OpenError::VaultKeyGone { path: vault_file });
+        }
+        let vault = Vault::open(key_from_env_or_file(vault_key.as_deref(), &vault_file)?);
+        let secrets = Arc::new(SecretStore::new(Arc::clone(&store), vault));
+        let shared = options.compiled_dir.and_then(|directory| {
+            let (opened, directory) = (shared_cache(&directory), directory.display());
+            let advice = "name another directory, such as with MEMHOST_CACHE_DIR";
+            let warn = |why: &_| {
+                tracing::warn!(%why, %directory, advice, "compiled components are \
+                not shared");
+            };
+            opened.inspect_err(warn).ok()
+        });
+        let cache = match shared {
+            None => CacheKey::new(data_dir.join("compiled"), keys.compiled_cache())?,
+            Some(shared) => shared,
+        };
+        let known = Arc::new(KnownCompanies::open(&*store).await?);
+        let activity = Arc::new(ActivityLog::new(
+            Arc::clone(&store),
+            Arc::clone(&options.clock),
+            Arc::clone(&known) as Arc<dyn CompanyRegister>,
+        ));
+        let (clock, log) = (Arc::clone(&options.clock), Arc::clone(&activity));
+        let bindings = Arc::new(Bindings::open(Arc::clone(&store), clock, log).await?);
+        let tokens = Arc::new(Tokens::open(Arc::clone(&store), Arc::clone(&options.clock)).await?);
+        let plugins =
+            open_plugins(&sandbox, cache, &data_dir, options.plugins_dir, options.trust).await?;
+        let serving = Arc::new(ServingBindings::new(
+            sandbox.clone(),
+            Arc::clone(&plugins),
+            Arc::clone(&store),
+            Arc::clone(&activity),
+            Arc::clone(&secrets),
+            Embeddings::open(options.embeddings, &data_dir)?,
+            &data_dir,
+        ));
+        memhost_control::finish_cut_deletions(&*store, (&bindings, &serving), None).await.map_err(
+            |refusal| {
+                OpenError::directory("finishing a deletion in", &data_dir, refusal.error.message)
+            },
+        )?;
+        // Before files are admitted: that makes copies.
+        serving.drop_unneeded_copies(&bindings).await;
+        plugins.begin().await;
+        if options.waits_for_plugins {
+            plugins.idle().await;
+        }
+        plugins.watch();
+        let now = options.clock.now();
+        let records = Arc::new(Records::open(Arc::clone(&store), now).await?);
+        let oplog_options = OplogOptions {
+            audit: options.audit,
+            compact_after: options.compact_after,
+            has_company_label: options.metrics_company_label,
+        };
+        let oplog = Oplog::open(
+            Arc::clone(&store),
+            Arc::clone(&options.clock),
+            Arc::clone(&records),
+            oplog_options,
+        );
+        let oplog = oplog.await?;
+        let deliveries = Arc::new(Deliveries::new(Arc::clone(&store), Arc::clone(&options.clock)));
+        let jobs = Arc::new(Jobs::new(Arc::clone(&store), Arc::clone(&options.clock)));
+        let reviews = Arc::new(Reviews::open(Arc::clone(&store)).await?);
+        let tenancy = Tenancy::open(TenancyParts {
+            store: Arc::clone(&store),
+            clock: Arc::clone(&options.clock),
+            oplog: Arc::clone(&oplog),
+            known,
+            activity: Arc::clone(&activity),
+            records: Arc::clone(&records),
+            deliveries: Arc::clone(&deliveries),
+            jobs: Arc::clone(&jobs),
+            reviews: Arc::clone(&reviews),
+            tokens,
+            cursors: keys.cursors(),
+            signing: keys.signing(),
+            zero_config: options.zero_config,
+        });
+        let policies = Arc::new(Attached::default());
+        let parts = Parts {
+            tenancy: Arc::new(tenancy.await?),
+            waiting: Arc::new(WaitingRecords::open(Arc::clone(&store)).await?),
+            store,
+            clock: options.clock,
+            oplog,
+            activity,
+            bindings,
+            plugins,
+            serving,
+            records,
+            deliveries,
+            jobs,
+            reviews,
+            policies,
+            cursors: keys.cursors(),
+            digest_key: keys.digests(),
+            zero_config: options.zero_config,
+        };
+        let own = (data_dir, keys.store_id());
+        let service = Arc::new(Self::new(parts, secrets, sandbox, own, options.retry));
+        if options.has_background {
+            let erasing = Arc::clone(&service.transfer);
+            memhost_executor::spawn(async move {
+                if let Err(error) = erasing.finish_erasures().await {
+                    tracing::error!(%error, "an erasure that was cut short could not be finished; \
+                        erase the company again");
+                }
+            });
+            service.background.start();
+        }
+        service.control.publish_plugin_changes();
+        caches::follow_changes(&service.parts);
+        Ok(service)
+    }
+
+    fn new(
+        parts: Parts,
+        secrets: Arc<SecretStore>,
+        sandbox: Sandbox,
+        (data_dir, store_id): (PathBuf, uuid::Uuid),
+        retry: RetryPolicy,
+    ) -> Self {
+        let operations = Arc::new(Operations::new(parts.clone()));
+        let control = Arc::new(Control::new(
+            parts.clone(),
+            Arc::clone(&operations),
+            Arc::clone(&secrets),
+            sandbox.clone(),
+        ));
+        let both = (Arc::clone(&operations), Arc::clone(&control));
+        let transfer = Transfer::new(parts.clone(), both.clone(), secrets, data_dir.clone());
+        let monitor =
+            Monitor::new(parts.clone(), both.clone(), sandbox, (data_dir.clone(), store_id));
+        Self {
+            tenancy: Arc::clone(&parts.tenancy),
+            background: Arc::new(Background::new(parts.clone(), both, retry)),
+            operations,
+            control,
+            transfer: Arc::new(transfer),
+            monitor,
+            parts: Arc::new(parts),
+            data_dir,
+        }
+    }
+}
+
+/// A directory of compiled components that hosts of one user share, with its key.
+fn shared_cache(directory: &Path) -> Result<CacheKey, Box<dyn std::error::Error>> {
+    CacheKey::make_directory(directory)?;
+    let key = Keys::of_shared_cache(directory)?.compiled_cache();
+    Ok(CacheKey::new(directory.to_owned(), key)?)
+}
+
+/// Opens the plugins directory that was named, or makes one in the data directory.
+async fn open_plugins(
+    sandbox: &Sandbox,
+    cache: CacheKey,
+    data_dir: &Path,
+    named: Option<PathBuf>,
+    trust: Trust,
+) -> Result<Arc<Plugins>, OpenError> {
+    let directory = match named {
+        Some(directory) => directory,
+        None => {
+            let directory = data_dir.join("plugins");
+            memhost_files::durable::create_directory(&directory, 0o700)
+                .map_err(|error| OpenError::directory("making", &directory, error))?;
+            directory
+        }
+    };
+    let options = PluginsOptions { directory, components: data_dir.join("components"), trust };
+    Ok(Plugins::open(sandbox, cache, options).await?)
+}

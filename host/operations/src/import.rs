@@ -1,0 +1,88 @@
+//! Import: takes in the lines of an export.
+
+use crate::prelude::*;
+use crate::privacy::private;
+use async_recursion::async_recursion as boxed;
+use memhost_sandbox::ImportAnswer;
+use memhost_types::{BindingKey, ImportRequest, ImportResponse, Scope};
+
+impl Operations {
+    /// Imports whole lines of an export: all of them or none, and what is there already only once.
+    ///
+    /// # Errors
+    /// As [`ServiceError`] says; `unsupported` where the provider does not export `transfer`.
+    #[boxed]
+    pub async fn import_records(
+        &self,
+        caller: &Caller,
+        request: ImportRequest,
+    ) -> Result<ImportResponse, ServiceError> {
+        self.operate(caller, &mut Import { request, is_last: true }).await
+    }
+
+    /// The same for the import of a whole company. Answers how many lines made or changed a record.
+    /// `is_last`: no more lines for this binding follow, and the records are judged.
+    #[boxed]
+    pub async fn import_lines(
+        &self,
+        scope: Scope,
+        key: &BindingKey,
+        lines: String,
+        is_last: bool,
+    ) -> Result<u32, ServiceError> {
+        let request = ImportRequest { binding_key: Some(key.clone()), scope, lines };
+        Ok(self.operate(&Caller::system(), &mut Import { request, is_last }).await?.imported)
+    }
+}
+
+struct Import {
+    request: ImportRequest,
+    is_last: bool,
+}
+
+impl Step for Import {
+    const KIND: OperationKind = OperationKind::Import;
+    type Answer = ImportAnswer;
+    type Response = ImportResponse;
+
+    asks_with!(request);
+
+    async fn prepare(
+        &mut self,
+        _: &Operations,
+        _: &mut Opened,
+        serving: &Arc<Serving>,
+    ) -> Result<(), Refusal> {
+        private(serving, &mut self.request)
+    }
+
+    async fn call(
+        &self,
+        serving: &Serving,
+        id: OperationId,
+    ) -> Result<Answer<ImportAnswer>, Failure> {
+        serving.instances.import(id, &self.request.scope, &self.request.lines).await
+    }
+
+    fn completion(&self, answer: &ImportAnswer) -> Completion {
+        Completion { record_count: answer.imported as usize, ..Completion::default() }
+    }
+
+    async fn finish(
+        &mut self,
+        answered: &mut Answered<'_>,
+        answer: ImportAnswer,
+    ) -> Result<ImportResponse, Refusal> {
+        if self.is_last {
+            // A record stays in its partition, whoever imports it: so everything of the company is
+            // looked at.
+            answered.judge_imported(&Scope::company(self.request.scope.company_id.clone())).await?;
+        }
+        if self.is_last {
+            answered.note_imported().await?;
+        }
+        answered.discover_jobs(&self.request.scope).await?;
+        let ImportAnswer { imported, unchanged } = answer;
+        Ok(ImportResponse { operation_id: answered.id(), imported, unchanged })
+    }
+}

@@ -1,0 +1,37 @@
+//! What an operator decides before an import, and what came of it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use memhost_types::BindingKey;
+
+/// The longest line of an import, in bytes: a record of 1 MiB whose every byte is escaped fits.
+pub const MAX_LINE: usize = 16 << 20;
+
+/// An operator's decisions before an import.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ImportOptions {
+    /// Whether the grants and limits of the file are accepted. Otherwise they are requests.
+    pub accepts_grants: bool,
+    /// Whether records without a known scope become visible to the whole company. Otherwise they
+    /// are refused.
+    pub accepts_unscoped: bool,
+}
+
+/// The result of an import.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Imported {
+    /// Rows of tables.
+    pub rows: u64,
+    /// Operations.
+    pub operations: u64,
+    /// Records, written through their providers.
+    pub records: u64,
+    /// Records, or parts of a provider's own export, that wait for a decision about the grants of
+    /// their binding.
+    pub waiting: u64,
+    /// Bindings whose grants and limits wait for a decision.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requested: Vec<BindingKey>,
+}

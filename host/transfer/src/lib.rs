@@ -1,0 +1,11 @@
+//! A company as a whole: export, import and erasure. Rows of tables are exported and imported as
+//! they are; records go through their providers.
+
+mod erasure;
+mod export;
+mod import;
+mod transfer;
+
+pub use export::Line as ExportLine;
+pub use import::{ImportOptions, Imported, MAX_LINE as MAX_IMPORT_LINE, undo_cut_imports};
+pub use transfer::Transfer;
