@@ -16,6 +16,8 @@ mod retention;
 mod settings;
 mod state;
 mod tenancy;
+#[cfg(test)]
+mod tests;
 
 pub use error::ServiceError;
 pub use gate::Authentication;
