@@ -31,7 +31,7 @@ fuzz_target!(|input: (String, u32, Option<String>)| {
     request.top_k = Some(top_k);
     request.metadata_filter =
         filter.map(|key| serde_json::Map::from_iter([(key.clone(), key.into())]));
-    if let Ok(found) = runtime.block_on(host.service().query(&caller(), request)) {
+    if let Ok(found) = runtime.block_on(host.service().operations().query(&caller(), request)) {
         assert!(found.snippets.len() <= top_k as usize);
         assert!(found.snippets.iter().all(|snippet| snippet.text.contains(&text)), "{text:?}");
     }

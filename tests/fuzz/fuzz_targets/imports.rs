@@ -30,7 +30,8 @@ impl Fuzzed {
             host.bind("acme", "extracts", BindingLimits::default()).await.unwrap();
             host.write("acme", "a fact").await.unwrap();
             host.query("acme", "fact").await.unwrap();
-            let (mut lines, mut export) = (host.service().export(&parse("acme")), Vec::new());
+            let (mut lines, mut export) =
+                (host.service().transfer().export(&parse("acme")), Vec::new());
             while let Some(line) = lines.recv().await {
                 export.push(line.unwrap());
             }
@@ -69,8 +70,10 @@ fuzz_target!(|input: (Vec<(u8, u16, u8)>, Vec<(u8, String)>)| {
             };
             let options = ImportOptions { accepts_grants: true, accepts_unscoped: true };
             let (operator, company) = (caller(), parse("acme"));
-            let (imported, ()) =
-                tokio::join!(service.import(&operator, &company, options, receiver), sending);
+            let (imported, ()) = tokio::join!(
+                service.transfer().import(&operator, &company, options, receiver),
+                sending
+            );
             imported
         });
         match imported {
@@ -78,7 +81,7 @@ fuzz_target!(|input: (Vec<(u8, u16, u8)>, Vec<(u8, String)>)| {
                 assert!(!error.to_string().is_empty());
                 let left = fuzzed.runtime.block_on(fuzzed.host.operations("acme")).unwrap();
                 assert!(left.is_empty(), "{left:?}");
-                let bindings = fuzzed.runtime.block_on(service.bindings(&parse("acme")));
+                let bindings = fuzzed.runtime.block_on(service.control().bindings(&parse("acme")));
                 assert!(bindings.is_ok_and(|bindings| bindings.is_empty()));
             }
             // The company is there now: the next input needs another host.

@@ -49,7 +49,7 @@ async fn bound(origin: &str) -> TestHost {
         stamped(json!({"key": "sends", "version": "1.0.0", "origin": origin, "secret": "KEY"}))
             .unwrap();
     std::fs::write(host.directory().join("plugins/sends.wasm"), build).unwrap();
-    host.service().scan_plugins().await;
+    host.service().control().scan_plugins().await;
     let ranges = ["127.0.0.0/8", "::1/128"].map(|range| range.parse().unwrap()).to_vec();
     let grant =
         HttpGrant { origin: origin.parse().unwrap(), methods: Vec::new(), private_ranges: ranges };
@@ -67,11 +67,11 @@ async fn bound(origin: &str) -> TestHost {
         limits: BindingLimits::default(),
         default: true,
     };
-    host.service().create_binding(&caller(), &parse("acme"), request).await.unwrap();
+    host.service().control().create_binding(&caller(), &parse("acme"), request).await.unwrap();
     let (origins, used_as) =
         (vec![origin.parse().unwrap()], "header:authorization:Bearer".parse().unwrap());
     let secret = SetSecret { value: SECRET.to_owned(), origins, used_as };
-    host.service().set_secret(&caller(), &parse("acme"), "KEY", secret).await.unwrap();
+    host.service().control().set_secret(&caller(), &parse("acme"), "KEY", secret).await.unwrap();
     host
 }
 
