@@ -13,12 +13,13 @@ use serde::{Deserialize, Serialize};
 use similar::{ChangeTag, TextDiff};
 
 use super::HooksError;
+use super::agent_tool::{InstallScope, Place, SettingsFile};
 use super::hook::{NAME, program};
 use super::output::line;
 use super::settings::{HookArgs, RecallAt, Settings, config_path, env_text, holds_token};
 use super::settings_entries::{Entries, SettingsFormat};
 use super::state::{State, open_private, short_hash};
-use super::tools::{InstallScope, Place, SettingsFile, Tool};
+use super::tools::Tool;
 use super::whose_token;
 
 /// Which settings are changed.

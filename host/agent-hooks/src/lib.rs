@@ -7,6 +7,7 @@
 //! The crate speaks HTTP to the host and knows nothing of the store or the sandbox. `tools.rs` says
 //! how to add a tool.
 
+mod agent_tool;
 mod command;
 mod error;
 #[cfg(feature = "fuzzing")]

@@ -1,7 +1,7 @@
 //! Recalled memory: what a hook prints for it, and how it is removed from what is captured later.
 //! Otherwise memory would learn its own recall again as something new.
 
-use super::tools::AgentTool;
+use super::agent_tool::AgentTool;
 
 pub(super) const OPEN: &str = "<memhost-recall>";
 const CLOSE: &str = "</memhost-recall>";

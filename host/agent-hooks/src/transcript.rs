@@ -8,9 +8,9 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags};
 use serde_json::Value;
 
+use super::agent_tool::AgentTool;
 use super::payload::{EventKind, SessionEvent};
 use super::recall;
-use super::tools::AgentTool;
 
 /// How much of the end of a transcript is read, in bytes.
 const MAX_READ: u64 = 512 << 10;

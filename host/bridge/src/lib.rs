@@ -20,39 +20,26 @@
 //! ```
 
 mod database;
+mod lines;
 mod memori;
 mod read;
 mod write;
 
 use std::ffi::OsString;
-use std::io::{BufRead, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+pub use crate::lines::PROTOCOL;
+use crate::lines::put;
 use crate::read::{CLAUDE_MEM, MEMORI, System};
-
-/// The version of the JSON lines; `memhost` refuses a program of another one.
-pub const PROTOCOL: u64 = 1;
 
 const USAGE: &str = "usage: memhost-bridge claude-mem read FILE\n       \
                      memhost-bridge claude-mem write FILE [--copy-of FILE]\n       \
                      memhost-bridge memori read FILE\n\n\
                      `memhost bridge` starts this program. See `memhost bridge --help`.";
-
-/// An error about a file.
-#[derive(Debug)]
-struct Failure {
-    file: PathBuf,
-    message: String,
-}
-
-impl Failure {
-    fn new(file: &Path, message: impl std::fmt::Display) -> Self {
-        Self { file: file.to_owned(), message: message.to_string() }
-    }
-}
 
 enum Task {
     Read { system: System, file: PathBuf },
@@ -106,30 +93,5 @@ pub fn main() -> ExitCode {
     match out.flush() {
         Ok(()) => code,
         Err(_) => ExitCode::FAILURE,
-    }
-}
-
-/// Writes one line.
-fn put(out: &mut impl Write, file: &Path, line: &Value) -> Result<(), Failure> {
-    writeln!(out, "{line}")
-        .map_err(|error| Failure::new(file, format!("the output cannot be written: {error}")))
-}
-
-/// Says that the database is open.
-fn greet(out: &mut impl Write, file: &Path) -> Result<(), Failure> {
-    put(out, file, &json!({ "protocol": PROTOCOL }))?;
-    out.flush()
-        .map_err(|error| Failure::new(file, format!("the output cannot be written: {error}")))
-}
-
-/// Reads one line. `None` at the end of the input.
-fn next(input: &mut impl BufRead, file: &Path) -> Result<Option<Value>, Failure> {
-    let mut line = String::new();
-    match input.read_line(&mut line) {
-        Ok(0) => Ok(None),
-        Ok(_) => serde_json::from_str(&line).map(Some).map_err(|error| {
-            Failure::new(file, format!("the input has a line that is not JSON: {error}"))
-        }),
-        Err(error) => Err(Failure::new(file, format!("the input cannot be read: {error}"))),
     }
 }

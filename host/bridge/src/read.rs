@@ -7,7 +7,8 @@ use rusqlite::{Connection, OpenFlags};
 use serde_json::{Map, Value, json};
 
 use crate::database::{OBSERVATIONS, SESSIONS, SUMMARIES, distrust, rows};
-use crate::{Failure, greet, memori, put};
+use crate::lines::{Failure, greet, put};
+use crate::memori;
 
 /// Rows of one query. No read transaction stays open while the reader of the lines waits for a
 /// host.

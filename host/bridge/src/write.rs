@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags, Transaction};
 use serde_json::{Value, json};
 
 use crate::database::{OBSERVATIONS, SCHEMA, SUMMARIES, distrust, has, insert, insert_session};
-use crate::{Failure, greet, next, put};
+use crate::lines::{Failure, greet, next, put};
 
 pub(crate) fn run(
     file: &Path,

@@ -1,26 +1,10 @@
 //! Whose a fact is, and who may do what with it: the policy of PageSpace's binding. The owner is
 //! the user or the drive that a scope names, or the agent that reads and writes.
 
-use serde::{Deserialize, Serialize};
-
 use super::facts::FactOwner;
-use super::options::{PageSpaceOptions, ScopeField};
+use super::options::{ChangeableFacts, PageSpaceOptions, ScopeField};
 use memhost_core::{Access, Denied, WritePolicy, is_mcp};
 use memhost_types::{JsonObject, Principal, RecordRow, Scope};
-
-/// Shared facts that whoever is no administrator may correct and remove: those of a drive, and of
-/// the company.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ChangeableFacts {
-    /// None.
-    None,
-    /// Those that a model saved: not those that an administrator added or corrected.
-    #[default]
-    SavedByAi,
-    /// All.
-    All,
-}
 
 impl ChangeableFacts {
     fn has(self, row: &RecordRow) -> bool {

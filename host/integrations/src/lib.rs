@@ -74,9 +74,10 @@ use std::sync::Arc;
 use axum::{Extension, Router};
 
 use self::fact_figures::FactFigures;
-pub use self::fact_policy::ChangeableFacts;
 pub use self::facts::{Fact, FactOwner, FactSource, Facts, MAX_FACT_CHARS, own_user};
-pub use self::options::{AproposOptions, IntegrationOptions, PageSpaceOptions, ScopeField};
+pub use self::options::{
+    AproposOptions, ChangeableFacts, IntegrationOptions, PageSpaceOptions, ScopeField,
+};
 pub use self::tools::TOOLS;
 use memhost_core::Service;
 use memhost_http::ReadRoutes;

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::fact_policy::ChangeableFacts;
 use memhost_core::Section;
 use memhost_types::{BindingKey, CompanyId, Scope};
 
@@ -43,6 +42,20 @@ pub struct PageSpaceOptions {
     /// runtime plane.
     #[serde(default)]
     pub agents_change_drive_facts: ChangeableFacts,
+}
+
+/// Shared facts that whoever is no administrator may correct and remove: those of a drive, and of
+/// the company.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeableFacts {
+    /// None.
+    None,
+    /// Those that a model saved: not those that an administrator added or corrected.
+    #[default]
+    SavedByAi,
+    /// All.
+    All,
 }
 
 /// Apropos: the items of a project.

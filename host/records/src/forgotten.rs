@@ -6,7 +6,9 @@ use jiff::{SignedDuration, Timestamp};
 use memhost_executor::to_json;
 use serde::{Deserialize, Serialize};
 
-use super::{AT_ONCE, Owner, Reader, Records, prefix};
+use super::keys::prefix;
+use super::records::AT_ONCE;
+use super::{Owner, Reader, Records, source_index};
 use memhost_store::{self as store, Change, StoreError, Table, TableWrite};
 use memhost_types::{
     Binding, CompanyId, OperationId, RecordHandle, RecordRow, Scope, SourceRef, SourceSelector,
@@ -273,6 +275,40 @@ impl Records {
         {
             if scope.covers(&row.scope) && is_wanted(&row) {
                 found.push(row);
+            }
+        }
+        Ok(found)
+    }
+
+    /// At most so many rows of a binding whose source is one of these and that are wanted.
+    async fn of_sources(
+        &self,
+        binding: &Binding,
+        sources: &[SourceSelector],
+        most: usize,
+        is_wanted: impl Fn(&RecordRow) -> bool,
+    ) -> Result<Vec<RecordRow>, StoreError> {
+        let mut found: Vec<RecordRow> = Vec::new();
+        for (number, source) in sources.iter().enumerate() {
+            let Some(thing) = source.thing() else { continue };
+            let prefix = source_index::prefix(&binding.company_id, binding.id, thing);
+            let mut entries = store::scan_all(&*self.store, Table::RecordSources, &prefix);
+            while found.len() < most
+                && let Some((key, _)) = entries.next().await?
+            {
+                let Some(record) =
+                    std::str::from_utf8(&key[prefix.len()..]).ok().and_then(|id| id.parse().ok())
+                else {
+                    continue;
+                };
+                let Some(row) = self.row(binding, &record).await? else { continue };
+                let Some(from) = &row.source else { continue };
+                // One of several sources finds it first.
+                let is_first = source.matches(from)
+                    && !sources[..number].iter().any(|source| source.matches(from));
+                if is_first && is_wanted(&row) {
+                    found.push(row);
+                }
             }
         }
         Ok(found)

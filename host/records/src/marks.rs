@@ -5,19 +5,16 @@
 //! record without a row: a read does not return such a record to others. A write that ended without
 //! an answer, or with a crash, leaves the time in which it ran. A record without a row that may
 //! have been made in that time stays invisible to others. The mark of an owner is removed with the
-//! last private record ([`Records::remove_stale`]).
+//! last private record ([`Records::remove_stale`](super::Records::remove_stale)).
 
 use std::collections::{BTreeSet, HashMap};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Owner, Ownership, Reader, Records, prefix};
+use super::{Owner, Ownership, Reader};
 use memhost_store::{self as store, Change, Store, StoreError, Table, TableWrite};
-use memhost_types::{Binding, BindingId, CompanyId, Operation, OperationId, RecordRow};
-
-/// How far a provider's clock may be from the host's.
-const SLACK: SignedDuration = SignedDuration::from_mins(10);
+use memhost_types::{Binding, BindingId, CompanyId, Operation, OperationId};
 
 /// A private write that runs.
 #[derive(Debug, Clone)]
@@ -56,13 +53,13 @@ pub struct Mark {
     pub company_id: CompanyId,
     /// The binding that the mark is about.
     pub binding_id: BindingId,
-    owner: Owner,
-    what: What,
+    pub(super) owner: Owner,
+    pub(super) what: What,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", rename_all_fields = "camelCase")]
-enum What {
+pub(super) enum What {
     /// The owner has private records, or may have.
     Owns,
     /// A private write goes on.
@@ -82,7 +79,7 @@ impl Mark {
         found == self.key()
     }
 
-    fn key(&self) -> Vec<u8> {
+    pub(super) fn key(&self) -> Vec<u8> {
         let owner = match &self.owner {
             Owner::Agent(agent) => ["a\0", agent.as_str()],
             Owner::Person(person) => ["p\0", person],
@@ -99,7 +96,7 @@ impl Mark {
     }
 
     /// The owner, if the mark says no more than that they have private records.
-    fn owner_only(self) -> Option<(BindingId, Owner)> {
+    pub(super) fn owner_only(self) -> Option<(BindingId, Owner)> {
         (self.what == What::Owns).then_some((self.binding_id, self.owner))
     }
 
@@ -115,10 +112,10 @@ impl Mark {
 
 /// The marks of one binding.
 #[derive(Debug, Default)]
-struct OfBinding {
-    owners: BTreeSet<Owner>,
-    going: HashMap<OperationId, (Owner, Timestamp)>,
-    unknown: HashMap<Owner, (Timestamp, Timestamp)>,
+pub(super) struct OfBinding {
+    pub(super) owners: BTreeSet<Owner>,
+    pub(super) going: HashMap<OperationId, (Owner, Timestamp)>,
+    pub(super) unknown: HashMap<Owner, (Timestamp, Timestamp)>,
 }
 
 /// All marks.
@@ -173,6 +170,11 @@ impl Marks {
         Ok(all)
     }
 
+    /// The marks of a binding, if it has any.
+    pub(super) fn get(&self, binding: BindingId) -> Option<&OfBinding> {
+        self.0.get(&binding)
+    }
+
     pub(super) fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
     }
@@ -183,7 +185,7 @@ impl Marks {
 
     /// Whether no private write of this owner goes on or ended without being known.
     pub(super) fn is_idle(&self, binding: BindingId, owner: &Owner) -> bool {
-        let Some(of) = self.0.get(&binding) else { return true };
+        let Some(of) = self.get(binding) else { return true };
         !of.unknown.contains_key(owner) && of.going.values().all(|(going, _)| going != owner)
     }
 
@@ -198,12 +200,12 @@ impl Marks {
         began.into_iter().cloned().collect()
     }
 
-    fn of(&mut self, binding: BindingId) -> &mut OfBinding {
+    pub(super) fn of(&mut self, binding: BindingId) -> &mut OfBinding {
         self.0.entry(binding).or_default()
     }
 
     /// Extends the time in which writes of this owner ended without being known.
-    fn unknown(
+    pub(super) fn unknown(
         &mut self,
         company: &CompanyId,
         binding: BindingId,
@@ -222,167 +224,6 @@ impl Marks {
 
     /// Whether somebody else than the reader has private records at a binding.
     pub(super) fn has_others(&self, binding: BindingId, reader: &Reader) -> bool {
-        self.0.get(&binding).is_some_and(|marks| marks.owners.iter().any(|owner| !reader.is(owner)))
+        self.get(binding).is_some_and(|marks| marks.owners.iter().any(|owner| !reader.is(owner)))
     }
-}
-
-impl Records {
-    /// An owner has private records at a binding.
-    pub(super) fn own(&self, binding: BindingId, owner: Owner) {
-        self.marks.write().of(binding).owners.insert(owner);
-    }
-
-    /// The rows that a private write leaves with its intent. From here on records without a row may
-    /// be its own.
-    pub(super) fn begin(&self, write: &PrivateWrite) -> Result<Vec<TableWrite>, StoreError> {
-        let PrivateWrite { company_id, binding_id, operation_id, owner, since } = write.clone();
-        let what = What::Goes { operation_id, since };
-        let going = Mark { company_id: company_id.clone(), binding_id, owner: owner.clone(), what };
-        let owns = Mark::owns(&company_id, binding_id, owner.clone());
-        let rows = vec![going.write()?, owns.write()?];
-        let mut marks = self.marks.write();
-        let of = marks.of(binding_id);
-        of.owners.insert(owner.clone());
-        of.going.insert(operation_id, (owner, since));
-        Ok(rows)
-    }
-
-    /// The rows that the end of a private write changes. `is_known`: each record that it made has a
-    /// row.
-    pub(super) fn end(
-        &self,
-        write: &PrivateWrite,
-        is_known: bool,
-        now: Timestamp,
-    ) -> Result<Vec<TableWrite>, StoreError> {
-        let what = What::Goes { operation_id: write.operation_id, since: write.since };
-        let (company, binding) = (&write.company_id, write.binding_id);
-        let going = Mark {
-            company_id: company.clone(),
-            binding_id: binding,
-            owner: write.owner.clone(),
-            what,
-        };
-        let mut rows = vec![TableWrite::new(Table::PrivateWrites, going.key(), None)];
-        if !is_known {
-            rows.push(
-                self.marks
-                    .write()
-                    .unknown(company, binding, &write.owner, write.since, now)
-                    .write()?,
-            );
-        }
-        Ok(rows)
-    }
-
-    /// The end of a private write is on disk.
-    pub(super) fn ended(&self, write: &PrivateWrite) {
-        self.marks.write().of(write.binding_id).going.remove(&write.operation_id);
-    }
-
-    /// Whether a record without a row, made at this time as far as that is known, may be a private
-    /// one of somebody else.
-    pub(super) fn may_be_private(
-        &self,
-        binding: &Binding,
-        reader: &Reader,
-        made: &[Timestamp],
-    ) -> bool {
-        let marks = self.marks.read();
-        let Some(of) = marks.0.get(&binding.id) else { return false };
-        let not_before =
-            |since: Timestamp| made.is_empty() || made.iter().any(|at| *at >= earlier(since));
-        let not_after =
-            |until: Timestamp| made.is_empty() || made.iter().any(|at| *at <= later(until));
-        of.going.values().any(|(owner, since)| !reader.is(owner) && not_before(*since))
-            || of.unknown.iter().any(|(owner, (since, until))| {
-                !reader.is(owner) && not_before(*since) && not_after(*until)
-            })
-    }
-}
-
-/// Removes marks that nobody needs any more: an owner whose last private record of a binding is
-/// gone hides nothing there.
-///
-/// Different operations write the rows of private records and the mark of their owner, so a mark is
-/// removed in a step of its own, after the rows. A private write that begins meanwhile writes the
-/// mark again with its intent; where that was too early, it is written here once more, before the
-/// write can end. A crash in between loses nothing: a write that runs, or whose end is not known,
-/// says by its own mark that its owner has private records.
-impl Records {
-    /// Removes the marks of those of these owners who have no private record at a binding any more.
-    /// It reads rows of the binding until it has found one of each of them.
-    ///
-    /// # Errors
-    /// Where the store fails.
-    pub async fn remove_stale(
-        &self,
-        company: &CompanyId,
-        binding: BindingId,
-        mut owners: BTreeSet<Owner>,
-    ) -> Result<(), StoreError> {
-        owners.retain(|owner| self.marks.read().is_idle(binding, owner));
-        if owners.is_empty() {
-            return Ok(());
-        }
-        // No private write ends from here on: its rows are written under this lock.
-        let _lock = self.lock(binding).await?;
-        owners.retain(|owner| self.marks.read().is_idle(binding, owner));
-        let mut rows = store::scan_all(&*self.store, Table::Records, &prefix(company, binding));
-        while !owners.is_empty()
-            && let Some((_, row)) = rows.next_row::<RecordRow>("record row").await?
-        {
-            if let Some(owner) = Owner::of_row(&row) {
-                owners.remove(&owner);
-            }
-        }
-        drop(rows);
-        let marks: Vec<Mark> =
-            owners.iter().map(|owner| Mark::owns(company, binding, owner.clone())).collect();
-        let gone: Vec<Change> = marks
-            .iter()
-            .map(|mark| Change::always(Table::PrivateWrites, mark.key(), None))
-            .collect();
-        if gone.is_empty() {
-            return Ok(());
-        }
-        store::write(&*self.store, &gone).await?;
-        let began = self.marks.write().disown(binding, &owners);
-        let mut again = Vec::new();
-        for owner in began {
-            again.push(Change::from(Mark::owns(company, binding, owner).write()?));
-        }
-        if !again.is_empty() {
-            store::write(&*self.store, &again).await?;
-        }
-        Ok(())
-    }
-
-    /// The same for all marks of a company, where `seen` are the owners of its private rows: what a
-    /// crash left behind.
-    pub(super) async fn remove_stale_of(
-        &self,
-        company: &CompanyId,
-        seen: &BTreeSet<(BindingId, Owner)>,
-    ) -> Result<(), StoreError> {
-        let prefix = store::company_key(company, b"");
-        let mut rows = store::scan_all(&*self.store, Table::PrivateWrites, &prefix);
-        let mut stale = Vec::new();
-        while let Some((_, mark)) = rows.next_row::<Mark>("private write").await? {
-            stale.extend(mark.owner_only().filter(|owned| !seen.contains(owned)));
-        }
-        drop(rows);
-        for (binding, owner) in stale {
-            self.remove_stale(company, binding, BTreeSet::from([owner])).await?;
-        }
-        Ok(())
-    }
-}
-
-fn earlier(at: Timestamp) -> Timestamp {
-    at.checked_sub(SLACK).unwrap_or(Timestamp::MIN)
-}
-
-fn later(at: Timestamp) -> Timestamp {
-    at.checked_add(SLACK).unwrap_or(Timestamp::MAX)
 }

@@ -3,13 +3,16 @@
 //! another source now, or is gone; who reads looks at the row. A row is never without its entries:
 //! both are written in one step.
 
-use super::Records;
-use memhost_store::{self as store, StoreError, Table, TableWrite};
-use memhost_types::{Binding, BindingId, CompanyId, RecordRow, SourceSelector};
+use memhost_store::{self as store, Table, TableWrite};
+use memhost_types::{BindingId, CompanyId, RecordRow, SourceSelector};
 
 /// The beginning of the keys of what a source's field names: a name of equal length for each, so
 /// that none is the beginning of another one.
-fn prefix(company: &CompanyId, binding: BindingId, (name, value): (&str, &str)) -> Vec<u8> {
+pub(super) fn prefix(
+    company: &CompanyId,
+    binding: BindingId,
+    (name, value): (&str, &str),
+) -> Vec<u8> {
     let digest = blake3::hash(&[name.as_bytes(), b"\0", value.as_bytes()].concat());
     store::company_key(company, &[binding.0.as_bytes(), &digest.as_bytes()[..16]].concat())
 }
@@ -32,40 +35,4 @@ pub(super) fn change(
     writes.extend(gone.map(|key| TableWrite::new(Table::RecordSources, key, None)));
     let come = new.into_iter().filter(|key| !old.contains(key));
     writes.extend(come.map(|key| TableWrite::new(Table::RecordSources, key, Some(Vec::new()))));
-}
-
-impl Records {
-    /// At most so many rows of a binding whose source is one of these and that are wanted.
-    pub(super) async fn of_sources(
-        &self,
-        binding: &Binding,
-        sources: &[SourceSelector],
-        most: usize,
-        is_wanted: impl Fn(&RecordRow) -> bool,
-    ) -> Result<Vec<RecordRow>, StoreError> {
-        let mut found: Vec<RecordRow> = Vec::new();
-        for (number, source) in sources.iter().enumerate() {
-            let Some(thing) = source.thing() else { continue };
-            let prefix = prefix(&binding.company_id, binding.id, thing);
-            let mut entries = store::scan_all(&*self.store, Table::RecordSources, &prefix);
-            while found.len() < most
-                && let Some((key, _)) = entries.next().await?
-            {
-                let Some(record) =
-                    std::str::from_utf8(&key[prefix.len()..]).ok().and_then(|id| id.parse().ok())
-                else {
-                    continue;
-                };
-                let Some(row) = self.row(binding, &record).await? else { continue };
-                let Some(from) = &row.source else { continue };
-                // One of several sources finds it first.
-                let is_first = source.matches(from)
-                    && !sources[..number].iter().any(|source| source.matches(from));
-                if is_first && is_wanted(&row) {
-                    found.push(row);
-                }
-            }
-        }
-        Ok(found)
-    }
 }

@@ -4,7 +4,7 @@
 use jsonc_parser::ast::{Array, Object, Value as Node};
 use serde_json::{Value, json};
 
-use super::is_ours;
+use super::command_line::is_ours;
 use super::json_edit::{self, Container};
 
 /// How long a tool waits for a hook, in seconds. A hook of ours ends well before; this is for the

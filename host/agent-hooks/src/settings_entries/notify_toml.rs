@@ -3,7 +3,7 @@
 
 use toml_edit::DocumentMut;
 
-use super::{is_ours, shell_line};
+use super::command_line::{is_ours, shell_line};
 
 /// The settings with our program.
 pub(super) fn add(settings: &str, tool: &str, command: &[String]) -> Result<String, String> {

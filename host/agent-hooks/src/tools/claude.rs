@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::{AgentTool, InstallScope, Place, SettingsFile};
 use crate::HooksError;
+use crate::agent_tool::{AgentTool, InstallScope, Place, SettingsFile};
 use crate::payload::{HookSpec, Meaning};
 use crate::settings_entries::SettingsFormat;
 

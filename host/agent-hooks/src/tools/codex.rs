@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use super::{AgentTool, InstallScope, Place, SettingsFile};
 use crate::HooksError;
+use crate::agent_tool::{AgentTool, InstallScope, Place, SettingsFile};
 use crate::payload::{self, EventKind, HookSpec, Meaning, SessionEvent};
 use crate::settings_entries::SettingsFormat;
 

@@ -212,7 +212,7 @@ async fn a_deleted_binding_forgets_what_it_forgot() {
     let sources = [selector("c1")];
     forget(&room, &Reader::All, Selection::Sources(&sources)).await;
     crate::remove_binding(&*room.store, &room.binding.company_id, room.binding.id).await.unwrap();
-    let prefix = crate::prefix(&room.binding.company_id, room.binding.id);
+    let prefix = crate::keys::prefix(&room.binding.company_id, room.binding.id);
     let page = room.store.scan(Table::ForgottenSources, &prefix, None, 9).await.unwrap();
     assert!(page.entries.is_empty());
 }

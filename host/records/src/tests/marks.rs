@@ -238,7 +238,7 @@ async fn another_process_reads_the_mark_that_one_has_written() {
     let other = Records::open(Arc::clone(&room.store), at(1)).await.unwrap();
     let write = room.begin(&agent("ada"), Some(Visibility::Agent)).await;
     assert!(!other.hides_from(room.binding.id, &Reader::Nobody));
-    let key = crate::prefix(&room.binding.company_id, room.binding.id);
+    let key = crate::keys::prefix(&room.binding.company_id, room.binding.id);
     let written = |key: Vec<u8>| TableWrite::new(Table::PrivateWrites, key, Some(Vec::new()));
     other.follow(&written([&key[..], b"o"].concat())).await.unwrap();
     assert!(other.hides_from(room.binding.id, &Reader::Nobody));

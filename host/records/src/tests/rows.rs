@@ -180,7 +180,7 @@ async fn expired_records_of_the_company_lose_their_rows_and_entries() {
     store_row(&room, &expires("never", None)).await;
     assert_eq!(room.records.sweep(&company("acme"), at(20)).await.unwrap(), 2);
     assert_eq!(found(&room, &[of_comment("c1")]).await, ["later", "never"]);
-    let prefix = crate::prefix(&room.binding.company_id, room.binding.id);
+    let prefix = crate::keys::prefix(&room.binding.company_id, room.binding.id);
     let entries = room.store.scan(Table::RecordSources, &prefix, None, 99).await.unwrap().entries;
     assert_eq!(entries.len(), 4, "two fields of two records");
 }
@@ -208,13 +208,13 @@ async fn a_sweep_keeps_to_its_company() {
 async fn more_rows_than_one_step_takes_are_swept_and_removed() {
     let room = Room::new().await;
     let mut writes = Vec::new();
-    for number in 0..crate::AT_ONCE + 20 {
+    for number in 0..crate::records::AT_ONCE + 20 {
         let expires_at = Some(at(1)).filter(|_| number % 2 == 0);
         let row = RecordRow { expires_at, ..row_of(&format!("r{number}"), comment("c1")) };
         writes.extend(Records::write(&row, None).unwrap());
     }
     room.put(writes).await;
-    let half = (crate::AT_ONCE + 20) as u64 / 2;
+    let half = (crate::records::AT_ONCE + 20) as u64 / 2;
     assert_eq!(room.records.sweep(&company("acme"), at(9)).await.unwrap(), half);
     crate::remove_binding(&*room.store, &room.binding.company_id, room.binding.id).await.unwrap();
     assert!(!room.records.has_any(&room.binding).await.unwrap());
@@ -223,7 +223,7 @@ async fn more_rows_than_one_step_takes_are_swept_and_removed() {
 #[test]
 fn an_imported_row_has_its_own_key_only() {
     let (one, other) = (row("r1", &Reader::Nobody), row("r2", &Reader::Nobody));
-    let key = crate::key_of(&one);
+    let key = crate::keys::key_of(&one);
     assert!(Records::is_key_of(&one, &key) && !Records::is_key_of(&other, &key));
     let foreign = RecordRow { company_id: company("other"), ..one };
     assert!(!Records::is_key_of(&foreign, &key));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{exported, fresh, imported, written};
+use super::moving::{exported, fresh, imported, written};
 use crate::material::text;
 use crate::rules::partition::{in_namespace, other_subject};
 use crate::rules::query::has;

@@ -1,6 +1,6 @@
 //! Rules of imports.
 
-use super::{difference, exported, fresh, imported, written};
+use super::moving::{difference, exported, fresh, imported, written};
 use crate::rules::query::has;
 use crate::subject::{Subject, answered, variant};
 use crate::verdict::{Stop, Verdict, failed, holds, skipped};
