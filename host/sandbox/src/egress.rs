@@ -158,10 +158,10 @@ impl Egress {
     async fn send(
         &self,
         load: &Load,
-        request: http::Request<WasiBody>,
+        parts: http::request::Parts,
+        body: &mut WasiBody,
         options: RequestOptions,
     ) -> Result<http::Response<WasiBody>, EgressError> {
-        let (parts, body) = request.into_parts();
         let authority =
             parts.uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
         let target = HttpTarget::parse(parts.uri.scheme_str(), authority)?;

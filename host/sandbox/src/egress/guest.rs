@@ -99,6 +99,17 @@ fn held(
     Ok(response.map(|body| body.map_err(keep).boxed_unsync()))
 }
 
+/// Reads the rest of the body of a request that is not sent, until the call ends. The answer tells
+/// the guest why. If writing the body failed as well, a runtime that takes this for its own fault
+/// would end the call, depending on which comes first: that of JavaScript does.
+async fn discard(mut body: WasiBody, tally: Arc<Tally>, computing: Computing) {
+    let rest = async { while let Some(Ok(_)) = body.frame().await {} };
+    tokio::select! {
+        () = tally.ended() => {}
+        () = computing.counted(rest) => {}
+    }
+}
+
 type Sent = Result<
     (http::Response<WasiBody>, Box<dyn Future<Output = wasmtime_wasi_http::Result<()>> + Send>),
     wasmtime_wasi_http::Error,
@@ -121,6 +132,7 @@ impl WasiHttpHooks for GuestHttp {
         Box::new(async move {
             let target = request.uri().authority().map(ToString::to_string).unwrap_or_default();
             let told = Told::of(&request);
+            let (head, mut body) = request.into_parts();
             let sent = async {
                 let egress = egress.as_ref().ok_or(EgressError::NotGranted { target })?;
                 let load = Load::new(
@@ -132,7 +144,7 @@ impl WasiHttpHooks for GuestHttp {
                 tokio::select! {
                     () = tally.ended() => Err(EgressError::Ended),
                     sent = egress.send(
-                        &load, request, options.unwrap_or_default(),
+                        &load, head, &mut body, options.unwrap_or_default(),
                     ) => held(sent?, &memory, &egress.limits),
                 }
             };
@@ -150,6 +162,7 @@ impl WasiHttpHooks for GuestHttp {
                         why = egress.secrets.read().all.scrub_text(&why).into_owned();
                     }
                     log.host("warn", &why);
+                    memhost_executor::spawn(discard(body, tally, computing.clone()));
                     Err(error.for_guest())
                 }
             }

@@ -22,6 +22,9 @@ pub(crate) struct Send {
     /// How many times, one after the other. The last answer counts.
     #[serde(default)]
     times: u32,
+    /// It writes the body so many times, and only once the answer is there.
+    #[serde(default)]
+    late: u32,
     /// It does not wait for the answer.
     #[serde(default)]
     forgets: bool,
@@ -62,9 +65,14 @@ impl Send {
         // An hour: the host must not wait so long.
         let _ = options.set_first_byte_timeout(Some(3_600_000_000_000));
         let answer = outgoing_handler::handle(request, Some(options))?;
+        if self.late > 0 {
+            answer.subscribe().block();
+        }
         let stream = body.write().map_err(|()| other("the body"))?;
-        for chunk in self.body.as_bytes().chunks(4_096) {
-            stream.blocking_write_and_flush(chunk).map_err(|_| other("the body's stream"))?;
+        for _ in 0..self.late.max(1) {
+            for chunk in self.body.as_bytes().chunks(4_096) {
+                stream.blocking_write_and_flush(chunk).map_err(|_| other("the body's stream"))?;
+            }
         }
         drop(stream);
         OutgoingBody::finish(body, None)?;
