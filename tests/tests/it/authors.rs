@@ -54,15 +54,41 @@ fn cargo(project: &Path, arguments: &[&str]) {
 /// Projects are built one after the other: they share what is built.
 static BUILDS: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// Natively, and as a component.
-async fn test_and_build(project: &Path) {
+/// Natively, and as a component. Answers where it was built: in the same directory each time.
+async fn test_and_build(project: &Path) -> PathBuf {
     let _one_at_a_time = BUILDS.lock().await;
     let project = project.to_owned();
     let built = tokio::task::spawn_blocking(move || {
-        cargo(&project, &["test", "--quiet"]);
-        cargo(&project, &["wasm", "--quiet"]);
+        let projects = Path::new(env!("CARGO_TARGET_TMPDIR")).join("author-projects");
+        let place = projects.join(project.file_name().unwrap());
+        in_step(&project, &place);
+        cargo(&place, &["test", "--quiet"]);
+        cargo(&place, &["wasm", "--quiet"]);
+        place
     });
-    built.await.unwrap();
+    built.await.unwrap()
+}
+
+/// Brings a project that was built before in step with a new one. Files that are the same stay, so
+/// that nothing is compiled again for them.
+fn in_step(new: &Path, built: &Path) {
+    std::fs::create_dir_all(built).unwrap();
+    for entry in std::fs::read_dir(built).unwrap().map(Result::unwrap) {
+        let (path, is_there) = (entry.path(), new.join(entry.file_name()).exists());
+        match path.is_dir() {
+            _ if is_there => {}
+            true => std::fs::remove_dir_all(path).unwrap(),
+            false => std::fs::remove_file(path).unwrap(),
+        }
+    }
+    for entry in std::fs::read_dir(new).unwrap().map(Result::unwrap) {
+        let (from, to) = (entry.path(), built.join(entry.file_name()));
+        if from.is_dir() {
+            in_step(&from, &to);
+        } else if std::fs::read(&from).unwrap() != std::fs::read(&to).unwrap_or_default() {
+            std::fs::copy(from, to).unwrap();
+        }
+    }
 }
 
 fn versions(lock: &str) -> Vec<(String, String)> {
@@ -74,16 +100,13 @@ fn versions(lock: &str) -> Vec<(String, String)> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_project_is_tested_and_built_offline_and_serves() {
-    // In the same directory each time, so that little is built again.
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("author-home");
-    let _ = std::fs::remove_dir_all(&home);
-    std::fs::create_dir_all(&home).unwrap();
-    let said = fine(&home, "plugin new red-thread").await;
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let said = fine(home, "plugin new red-thread").await;
     assert!(said.contains("cargo wasm") && said.contains("plugin check"), "{said}");
-    let again = bare(&home, "plugin new red-thread").await;
+    let again = bare(home, "plugin new red-thread").await;
     assert_eq!((again.code, again.err.contains("exists; give another")), (2, true), "{again:?}");
-    let project = home.join("red-thread");
-    test_and_build(&project).await;
+    let project = test_and_build(&home.join("red-thread")).await;
     let ours = versions(&std::fs::read_to_string(repository().join("Cargo.lock")).unwrap());
     let theirs = versions(&std::fs::read_to_string(project.join("Cargo.lock")).unwrap());
     let strangers: Vec<_> =
@@ -91,11 +114,11 @@ async fn a_new_project_is_tested_and_built_offline_and_serves() {
     assert!(strangers.is_empty() && theirs.len() > 10, "{strangers:?}");
     let file =
         Path::new(env!("CARGO_TARGET_TMPDIR")).join("author/wasm32-wasip2/release/red_thread.wasm");
-    let inspected = fine(&home, &format!("plugin inspect {}", file.display())).await;
+    let inspected = fine(home, &format!("plugin inspect {}", file.display())).await;
     assert!(inspected.contains("red-thread 0.1.0"), "{inspected}");
     let calls =
         "capture 'The gate is green' -- query 'Which gate is green?' -- query 'no such thing'";
-    let told = fine(&home, &format!("plugin run {} -- {calls}", file.display())).await;
+    let told = fine(home, &format!("plugin run {} -- {calls}", file.display())).await;
     for wanted in [
         "captured ",
         "The gate is green",
@@ -109,14 +132,13 @@ async fn a_new_project_is_tested_and_built_offline_and_serves() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_project_for_a_service_is_tested_and_built_offline_and_says_what_it_asks_for() {
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("author-http-home");
-    let _ = std::fs::remove_dir_all(&home);
-    std::fs::create_dir_all(&home).unwrap();
-    fine(&home, "plugin new blue-thread --http").await;
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    fine(home, "plugin new blue-thread --http").await;
     test_and_build(&home.join("blue-thread")).await;
     let file = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join("author/wasm32-wasip2/release/blue_thread.wasm");
-    let inspected = fine(&home, &format!("plugin inspect {}", file.display())).await;
+    let inspected = fine(home, &format!("plugin inspect {}", file.display())).await;
     for wanted in ["blue-thread 0.1.0", "{{config:/url}}", "NOTES_API_KEY"] {
         assert!(inspected.contains(wanted), "{wanted}: {inspected}");
     }
