@@ -1,23 +1,30 @@
 //! Numbers that a word announces: "AHV-Nr. …", "passport no. …", "身份证号 …".
 //!
-//! A pattern finds the word. The check reads the words behind it, a bounded stretch, up to the
-//! first thing that looks like a number of the kind. Words in between must be of those that such
-//! sentences have, or a name, or end in a colon, so that "the passport library has 123456
-//! downloads" announces nothing.
+//! A pattern finds the word. The number must follow it, with nothing between but words such as
+//! "number is", so that "the passport library has 123456 downloads" announces nothing.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
-use super::check::Check;
-use super::text::{ahead, ends_clean, is_compact_date, is_one_of, numbers_a_thing};
-use super::{Finding, PiiKind};
+use regex::Regex;
 
-/// How far behind the announcing word the number is looked for, in bytes.
-const REACH: usize = 72;
+use crate::finding::{Check, Finding, PiiKind};
+use crate::text::{ahead, ends_clean, is_compact_date};
 
-/// The longest number with its separators, in characters.
+/// What may stand between a word and its number.
+static BETWEEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let pattern = concat!(
+        r"(?i)^(?:[ _-]?(?:card|id|numbers?|num|no|nr|nummer|num[ée]ro|code)(?-u:\b)|[ _-]?#| ?n°|号码?|號碼?|番号)*",
+        // A colon says that the value follows, whatever the words before were.
+        r#"(?:[^0-9:;,.!?\n]{0,40}:|\.?(?: (?:is|was|ist|lautet|war|est|è|now|le))*[是为はが]? ?[=#]?)[ "']{0,3}"#,
+    );
+    Regex::new(pattern).ok()
+});
+
+/// The longest number with its separators, in bytes.
 const LONGEST: usize = 28;
 
-pub(super) const SPECS: &[(&str, Check)] = &[
+pub(crate) const SPECS: &[(&str, Check)] = &[
     (
         concat!(
             r"(?i)(?-u:\b)(?:social security|ssn|s\.s\.n\.|itin|tin|national insurance|nino|ni (?:number|no)|nhs",
@@ -53,40 +60,29 @@ pub(super) const SPECS: &[(&str, Check)] = &[
         ),
         account,
     ),
-    (
-        concat!(
-            r"(?i)(?-u:\b)(?:phones?|mobile|cell|telephone|landline|voicemail|whatsapp|wechat|sms|call|ring|dial",
-            r"|contact",
-            r"|reach|handy|natel|rufnummer|telefon|telefonnummer|mobil|mobilnummer|handynummer|anrufen|erreichbar",
-            r"|portable|t[ée]l[ée]phone|appelez|rappelez|joindre|cellulare|telefono)(?-u:\b)",
-            r"|电话|手机|座机|微信|热线|携帯|電話|फ़ोन|फोन|मोबाइल",
-        ),
-        phone,
-    ),
 ];
 
 fn identity(text: &str, at: Range<usize>) -> Option<Finding> {
-    number_behind(text, at.end, is_identity).map(|range| Finding::high(PiiKind::NationalId, range))
+    number_behind(text, at.end, 22).map(|range| Finding::high(PiiKind::NationalId, range))
 }
 
 fn passport(text: &str, at: Range<usize>) -> Option<Finding> {
-    let fits = |number: &str| is_identity(number) && (6..=12).contains(&alphanumerics(number));
-    number_behind(text, at.end, fits).map(|range| Finding::high(PiiKind::Passport, range))
+    number_behind(text, at.end, 12).map(|range| Finding::high(PiiKind::Passport, range))
 }
 
 fn account(text: &str, at: Range<usize>) -> Option<Finding> {
-    number_behind(text, at.end, is_identity).map(|range| Finding::high(PiiKind::BankAccount, range))
+    number_behind(text, at.end, 22).map(|range| Finding::high(PiiKind::BankAccount, range))
 }
 
-/// Ten to thirteen digits behind a word such as "landline": enough for every country that announces
-/// them.
-fn phone(text: &str, at: Range<usize>) -> Option<Finding> {
-    let fits = |number: &str| {
-        let digits = number.bytes().filter(u8::is_ascii_digit).count();
-        (9..=13).contains(&digits) && digits == alphanumerics(number) && is_identity(number)
-    };
-    let range = number_behind(text, at.end, fits)?;
-    (!numbers_a_thing(text, range.start)).then(|| Finding::high(PiiKind::Phone, range))
+/// The number behind `from`, of at most so many letters and digits.
+fn number_behind(text: &str, from: usize, most: usize) -> Option<Range<usize>> {
+    let between = BETWEEN.as_ref()?.find(ahead(text, from, LONGEST))?;
+    let start = from + between.end();
+    let behind = ahead(text, start, LONGEST);
+    let end = start + number_len(behind);
+    let number = &text[start..end];
+    (is_identity(number) && alphanumerics(number) <= most && ends_clean(text, end))
+        .then_some(start..end)
 }
 
 fn alphanumerics(number: &str) -> usize {
@@ -105,57 +101,6 @@ fn is_identity(number: &str) -> bool {
     let amount =
         numeric && number.contains('.') && lens.len() > 1 && lens[1..].iter().all(|&len| len == 3);
     values.len() >= 5 && (6..=22).contains(&alphanumerics(number)) && !date && !amount
-}
-
-/// The first number behind `from` on the same line for which `fits` holds, if nothing in between
-/// speaks against it.
-fn number_behind(text: &str, from: usize, fits: impl Fn(&str) -> bool) -> Option<Range<usize>> {
-    let window = ahead(text, from, REACH);
-    let (mut at, mut strange) = (0, false);
-    while let Some(c) = window[at..].chars().next() {
-        if c.is_alphanumeric() {
-            let word = &window[at..at + word_len(&window[at..])];
-            if word.bytes().any(|b| b.is_ascii_digit()) || is_code(word) {
-                let start = from + at;
-                let behind = ahead(text, start, LONGEST);
-                let number = &behind[..number_len(behind)];
-                if !strange && fits(number) && ends_clean(text, start + number.len()) {
-                    return Some(start..start + number.len());
-                }
-                // A number that does not fit ends the search, a word in capitals does not.
-                if word.bytes().any(|b| b.is_ascii_digit()) {
-                    return None;
-                }
-            }
-            strange = strange || !is_filler(word);
-            at += word.len();
-            continue;
-        }
-        match c {
-            // A colon says that what follows is the value, whatever the words before were.
-            ':' | '=' => strange = false,
-            ',' | ';' | '!' | '?' | '。' | '、' | '<' | '[' | '{' | '*' | '|' => return None,
-            '.' if window[at + 1..].starts_with(' ') && !is_abbreviation(&window[..at]) => {
-                return None;
-            }
-            _ => {}
-        }
-        at += c.len_utf8();
-    }
-    None
-}
-
-fn word_len(text: &str) -> usize {
-    let cjk = |c: char| ('\u{2E80}'..='\u{9FFF}').contains(&c);
-    let Some(first) = text.chars().next() else { return 0 };
-    // `号E12345678`: scripts without spaces end where the number begins.
-    text.find(|c: char| (!c.is_alphanumeric() && c != '\'') || cjk(c) != cjk(first))
-        .unwrap_or(text.len())
-}
-
-/// A group of capitals that may start a number such as `AB 12 34 56 C`.
-fn is_code(word: &str) -> bool {
-    word.len() <= 5 && word.bytes().all(|b| b.is_ascii_uppercase())
 }
 
 /// How much of the start of `text` is one number: groups of letters and digits with one separator
@@ -177,24 +122,4 @@ fn number_len(text: &str) -> usize {
         }
         end += 1 + next.len();
     }
-}
-
-/// Words between an announcing word and its number: function words, titles and names.
-fn is_filler(word: &str) -> bool {
-    const WORDS: &str = "number numbers no nr num nummer numéro numero id card is was are ist \
-                         lautet est war of \
-        for the his her my their your our on at in to up under unter au sur from by with und and \
-        or der die das \
-        des von vom du de la le les d l s n o m me mme mr mrs ms dr herr frau meine ihre seine \
-        mein ihr sein sa \
-        son mon ma porte é è now please bitte immer nur only back him them us text mit lautend";
-    let capital = word.chars().next().is_some_and(char::is_uppercase);
-    let cjk =
-        word.chars().all(|c| ('\u{0900}'..='\u{9FFF}').contains(&c)) && word.chars().count() <= 8;
-    capital || cjk || is_one_of(word, WORDS)
-}
-
-fn is_abbreviation(before: &str) -> bool {
-    let word = before.rsplit(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
-    word.chars().count() <= 3
 }

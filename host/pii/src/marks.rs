@@ -3,11 +3,10 @@
 
 use std::ops::Range;
 
-use super::check::Check;
-use super::text::{before, is_one_of, is_word};
-use super::{Finding, PiiKind};
+use crate::finding::{Check, Finding, PiiKind};
+use crate::text::{before, is_one_of, is_word};
 
-pub(super) const SPECS: &[(&str, Check)] = &[
+pub(crate) const SPECS: &[(&str, Check)] = &[
     (
         r"[\[<{(【〈《]{1,2}[0-9A-Za-zÀ-ɏ\u{900}-\u{9FFF} _:./#-]{1,48}[\]>})】〉》]{1,2}",
         placeholder,

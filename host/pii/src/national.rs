@@ -8,11 +8,10 @@
 
 use std::ops::Range;
 
-use super::check::Check;
-use super::text::{ends_clean, is_in_table, is_number_list, starts_clean};
-use super::{Finding, PiiKind};
+use crate::finding::{Check, Finding, PiiKind};
+use crate::text::{ends_clean, is_in_table, is_number_list, starts_clean};
 
-pub(super) const SPECS: &[(&str, Check)] = &[
+pub(crate) const SPECS: &[(&str, Check)] = &[
     (r"756\.?[0-9]{4}\.?[0-9]{4}\.?[0-9]{2}", ahv),
     (r"[12] ?[0-9]{2} ?(?:[0-9]{2}) ?[0-9]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{2}", nir),
     (r"[1-8][0-9]{5}(?:19|20)[0-9]{9}[0-9Xx]", resident),

@@ -1,26 +1,25 @@
 //! Passwords that people tell: `my password is hunter2`, `password: s3cret`, `密码是…`.
 //!
-//! [`super::systems::assignment`] finds long values of any credential. Here the word is a
+//! `assignment` of `systems` finds long values of any credential. Here the word is a
 //! password's, so a short value with a digit is one, too. A word of letters only is one if it is
 //! somebody's (`my password is swordfish`) and does not say how a password is (`my password is
 //! weak`).
 
 use std::ops::Range;
 
-use super::check::Check;
-use super::systems::{is_placeholder, is_reference};
-use super::text::{ahead, behind, is_one_of, words_before};
-use super::{Finding, PiiKind};
+use crate::finding::{Check, Finding, PiiKind};
+use crate::systems::{is_placeholder, is_reference};
+use crate::text::{ahead, behind, is_one_of, words_before};
 
 /// The longest value that is looked at, in bytes.
 const LONGEST: usize = 64;
 /// A shorter value is none.
 const SHORTEST: usize = 4;
 
-pub(super) const SPECS: &[(&str, Check)] = &[
+pub(crate) const SPECS: &[(&str, Check)] = &[
     (
         concat!(
-            r"(?i)(?-u:\b)(?:password|passwd|passphrase|passcode|pwd)(?: (?:for|to|of|at|on) (?:[\w'.-]{1,20} ){0,3}[\w'.-]{1,20})?",
+            r"(?i)(?-u:\b)(?:password|passwd|passphrase|passcode|pwd)(?: (?:for|to|of|at|on) (?:[0-9A-Za-z_À-鿿'.-]{1,20} ){0,3}[0-9A-Za-z_À-鿿'.-]{1,20})?",
             r#"["'`*]{0,3}(?: is(?: now| still| just)?:? {1,2}| ?[:=]\*{0,2} {0,2})["'`*]{0,2}"#,
         ),
         told,

@@ -3,17 +3,42 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
-use super::people::MASKS;
-use super::text::{before, byte, is_one_of, is_word, words_before};
-use super::{Finding, PiiKind};
+use crate::finding::{Check, Finding, PiiKind};
+use crate::text::{MASKS, before, byte, is_one_of, is_word, words_before};
+
+pub(crate) const SPECS: &[(&str, Check)] = &[
+    (r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}", ip_v4),
+    (r"[0-9A-Fa-f:]+:[0-9A-Fa-f:.]*", ip_v6),
+    (r"(?-u:\b)(?:AKIA|ASIA)[0-9A-Z]{16}(?-u:\b)", token),
+    (r"gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,}", token),
+    (
+        r"xox[abeoprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{30,}|glpat-[A-Za-z0-9_-]{20,}|npm_[A-Za-z0-9]{30,}",
+        token,
+    ),
+    (r"(?-u:\b)(?:sk-[A-Za-z0-9_-]{20,}|[rs]k_(?:live|test)_[A-Za-z0-9]{16,})", token_with_digit),
+    (r"(?i)(?-u:\b)bearer[ \t]+[a-z0-9._~+/=-]{20,}", token_with_digit),
+    (r"(?-u:\b)eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?", token),
+    (r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----", private_key),
+    (
+        concat!(
+            r"(?i)(?:password|passwd|passphrase|pwd|secret",
+            r"|(?:api|access|private|secret)[ _-]?key|(?:access|auth|api|bearer|refresh|bot)[ _-]?token)",
+            r#"["'`*\\\]]{0,3}(?:[ \t]{0,3}(?:=>|:=|==?|:)|[ \t]is[ \t])"#,
+            r"(?:[ \t]{0,3}(?:&(?:'static )?)?[a-z0-9_:<>]{1,40}[ \t]{1,3}=)?[ \t]{0,3}(?:\*\*[ \t]{0,3})?",
+        ),
+        assignment,
+    ),
+    (r"(?i)(?-u:\b)pin(?: code| number)?(?: is(?: now)?|[ ]?[:=])[ ]{1,2}", pin),
+    (r"(?i)[a-z][a-z0-9+.-]{1,20}://[^ \t\r\n/:@]{1,64}:[^ \t\r\n/@:]{1,128}@", url_password),
+];
 
 /// Words that announce a version, an outline number or an object identifier rather than an address.
-pub(super) const VERSION_WORDS: &str = "version versions ver v release released releases build \
+const VERSION_WORDS: &str = "version versions ver v release released releases build \
                                         bump bumps bumped upgrade upgraded \
     upgrades downgrade downgraded firmware section sections chapter clause appendix oid \
     objectidentifier rfc";
 
-pub(super) fn ip_v4(text: &str, at: Range<usize>) -> Option<Finding> {
+fn ip_v4(text: &str, at: Range<usize>) -> Option<Finding> {
     let ip: Ipv4Addr = text[at.clone()].parse().ok()?;
     let ahead = (before(text, at.start, 1), before(text, at.start, 2));
     let starts = match ahead {
@@ -38,7 +63,7 @@ pub(super) fn ip_v4(text: &str, at: Range<usize>) -> Option<Finding> {
         .then(|| Finding::high(PiiKind::IpAddress, at.clone()))
 }
 
-pub(super) fn ip_v6(text: &str, at: Range<usize>) -> Option<Finding> {
+fn ip_v6(text: &str, at: Range<usize>) -> Option<Finding> {
     // Longer runs cannot be an address. `::` at an end belongs to the address, a single `:` or `.`
     // to the sentence.
     let run = text[at.clone()].trim_end_matches('.');
@@ -54,13 +79,13 @@ pub(super) fn ip_v6(text: &str, at: Range<usize>) -> Option<Finding> {
 }
 
 /// The length behind an address in CIDR notation.
-pub(super) fn network_bits(text: &str, end: usize) -> Option<u32> {
+fn network_bits(text: &str, end: usize) -> Option<u32> {
     let rest = text.get(end..)?.strip_prefix('/')?;
     let len = rest.bytes().take(4).take_while(u8::is_ascii_digit).count();
     rest[..len].parse().ok()
 }
 
-pub(super) fn is_public_v4(ip: Ipv4Addr) -> bool {
+fn is_public_v4(ip: Ipv4Addr) -> bool {
     let [a, b, c, _] = ip.octets();
     let special =
         ip.is_private() || ip.is_loopback() || ip.is_link_local() || ip.is_documentation();
@@ -71,7 +96,7 @@ pub(super) fn is_public_v4(ip: Ipv4Addr) -> bool {
 }
 
 /// Only `2000::/3` is in public use. An embedded IPv4 address is found on its own.
-pub(super) fn is_public_v6(ip: Ipv6Addr) -> bool {
+fn is_public_v6(ip: Ipv6Addr) -> bool {
     let [a, b, ..] = ip.segments();
     let documentation = (a == 0x2001 && b == 0x0db8) || (a == 0x3fff && b < 0x1000);
     (0x2000..0x4000).contains(&a) && !documentation
@@ -80,12 +105,12 @@ pub(super) fn is_public_v6(ip: Ipv6Addr) -> bool {
 // Credentials
 
 #[allow(clippy::unnecessary_wraps, reason = "it is a `Check`")]
-pub(super) fn token(_: &str, at: Range<usize>) -> Option<Finding> {
+fn token(_: &str, at: Range<usize>) -> Option<Finding> {
     Some(Finding::high(PiiKind::Secret, at))
 }
 
 /// For prefixes that also start ordinary names, such as the class `sk-folding-cube-wrapper`.
-pub(super) fn token_with_digit(text: &str, at: Range<usize>) -> Option<Finding> {
+fn token_with_digit(text: &str, at: Range<usize>) -> Option<Finding> {
     let matched = &text[at.clone()];
     let value = matched.rsplit([' ', '\t']).next().unwrap_or(matched);
     let random = |part: &str| part.len() > 11 && part.bytes().any(|b| b.is_ascii_digit());
@@ -95,7 +120,7 @@ pub(super) fn token_with_digit(text: &str, at: Range<usize>) -> Option<Finding> 
 
 /// A key block from its first to its last line. A block that was cut off ends where its Base64 text
 /// ends.
-pub(super) fn private_key(text: &str, at: Range<usize>) -> Option<Finding> {
+fn private_key(text: &str, at: Range<usize>) -> Option<Finding> {
     const LONGEST: usize = 16 * 1024;
     let body = &text[at.end..];
     // Every later anchor starts with dashes, so this search ends there and no text is searched
@@ -116,7 +141,7 @@ pub(super) fn private_key(text: &str, at: Range<usize>) -> Option<Finding> {
 
 /// How much of the start of `body` is Base64 text in lines. Lines may be split by white space or a
 /// literal `\n`.
-pub(super) fn base64_lines(body: &str) -> usize {
+fn base64_lines(body: &str) -> usize {
     let mut len = 0;
     loop {
         let gap =
@@ -133,7 +158,7 @@ pub(super) fn base64_lines(body: &str) -> usize {
 }
 
 /// The code behind "my PIN is": four to eight digits.
-pub(super) fn pin(text: &str, at: Range<usize>) -> Option<Finding> {
+fn pin(text: &str, at: Range<usize>) -> Option<Finding> {
     let len = text.bytes().skip(at.end).take(9).take_while(u8::is_ascii_digit).count();
     let end = at.end + len;
     ((4..=8).contains(&len) && !is_word(byte(text, end)))
@@ -141,7 +166,7 @@ pub(super) fn pin(text: &str, at: Range<usize>) -> Option<Finding> {
 }
 
 /// The password in `scheme://user:password@host`.
-pub(super) fn url_password(text: &str, at: Range<usize>) -> Option<Finding> {
+fn url_password(text: &str, at: Range<usize>) -> Option<Finding> {
     let start = at.start + text[at.clone()].rfind(':')? + 1;
     let value = start..at.end - 1;
     match judge("password:", &text[value.clone()], true)? {
@@ -151,7 +176,7 @@ pub(super) fn url_password(text: &str, at: Range<usize>) -> Option<Finding> {
 }
 
 /// `name = value` with a name that promises a credential. The finding is the value alone.
-pub(super) fn assignment(text: &str, at: Range<usize>) -> Option<Finding> {
+fn assignment(text: &str, at: Range<usize>) -> Option<Finding> {
     // A rejected value may be read again by the next anchor, so only this much of it decides.
     const JUDGED: usize = 256;
     // `[SECRET]` is what redaction wrote, not the name of the next value.
@@ -188,7 +213,7 @@ pub(super) fn assignment(text: &str, at: Range<usize>) -> Option<Finding> {
 }
 
 /// Removes what code or prose puts behind a bare value.
-pub(super) fn trim_code(value: &str, quote: Option<char>) -> &str {
+fn trim_code(value: &str, quote: Option<char>) -> &str {
     if quote.is_some() {
         value
     } else {
@@ -198,7 +223,7 @@ pub(super) fn trim_code(value: &str, quote: Option<char>) -> &str {
 
 /// What a value is, if it is anything: a credential, the place of one that was removed, or a word
 /// that may be one. `name` is the text in front of the value, up to and with the `=` or `:`.
-pub(super) fn judge(name: &str, value: &str, quoted: bool) -> Option<PiiKind> {
+fn judge(name: &str, value: &str, quoted: bool) -> Option<PiiKind> {
     let name = name.to_ascii_lowercase();
     let lower = value.to_ascii_lowercase();
     let is_password = name.starts_with("pass") || name.starts_with("pwd");
@@ -234,7 +259,7 @@ pub(super) fn judge(name: &str, value: &str, quoted: bool) -> Option<PiiKind> {
 }
 
 /// `[secret]`, `<your-key>` and `{{password}}`: words in brackets.
-pub(super) fn is_placeholder(value: &str) -> bool {
+pub(crate) fn is_placeholder(value: &str) -> bool {
     let inner = value.trim_start_matches(['[', '<', '{']);
     // The closing bracket may have been taken for the end of the code around the value.
     let end = inner.find([']', '>', '}']).unwrap_or(inner.len());
@@ -246,7 +271,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
 
 /// Values that name the place where a credential is kept, or that are plain code: variables,
 /// templates, calls, types, numbers, paths and links.
-pub(super) fn is_reference(value: &str, quoted: bool) -> bool {
+pub(crate) fn is_reference(value: &str, quoted: bool) -> bool {
     let starts = |list: &[&str]| list.iter().any(|start| value.starts_with(start));
     let named = |part: &str| {
         part.starts_with(|c: char| c.is_alphabetic() || c == '_')

