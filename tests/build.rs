@@ -32,7 +32,7 @@ fn main() {
         "sdk/Cargo.toml",
         "host/journal/src",
         "host/pii/src",
-        "host/tokens",
+        "host/tokens/src",
         "plugins/extract",
     ] {
         watch(&workspace.join(watched));

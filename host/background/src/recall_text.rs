@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use memhost_executor::expect_off_executor;
-use memhost_tokens::Lines;
+use memhost_tokens::estimate;
 use memhost_types::{ContextBlock, Recall, Snippet, SourceRef};
 
 const HEADING: &str = "## Memory\n";
@@ -22,8 +22,7 @@ const READ_PER_TOKEN: usize = 64;
 const LEAST_READ: usize = 64 * 1024;
 
 /// The block for what some bindings found, first come, first served: what does not fit is left out,
-/// and what comes after it and is shorter may still fit. Tokens are those of `o200k_base`. Other
-/// models' encodings differ by some percent.
+/// and what comes after it and is shorter may still fit. Tokens are estimated.
 pub fn render(found: &[(&str, &Recall)], token_budget: u32) -> ContextBlock {
     let texts =
         found.iter().flat_map(|(_, recall)| &recall.snippets).map(|snippet| snippet.text.len());
@@ -72,21 +71,24 @@ pub fn render(found: &[(&str, &Recall)], token_budget: u32) -> ContextBlock {
             }
         }
     }
-    block.tokens = u32::try_from(fitting.all.tokens()).unwrap_or(u32::MAX);
-    block.text = fitting.all.into_text();
+    block.tokens = u32::try_from(fitting.tokens).unwrap_or(u32::MAX);
+    block.text = fitting.text;
     block
 }
 
 /// The lines that fit. Each is counted once.
 struct Budgeted {
-    all: Lines,
+    text: String,
+    tokens: usize,
+    budget: usize,
     /// Bytes that may still be read.
     unread: usize,
 }
 
 impl Budgeted {
     fn new(budget: usize) -> Self {
-        Self { all: Lines::new(budget), unread: (budget * READ_PER_TOKEN).max(LEAST_READ) }
+        let unread = (budget * READ_PER_TOKEN).max(LEAST_READ);
+        Self { text: String::new(), tokens: 0, budget, unread }
     }
 
     /// Whether so much was read that nothing more is.
@@ -100,9 +102,8 @@ impl Budgeted {
         if lines.len() > MOST_LINES || lines.iter().map(String::len).sum::<usize>() > self.unread {
             return Vec::new();
         }
-        // No line joins with the one below it, so that the sum is that of the text.
-        let of = |line: &str| memhost_tokens::count(&format!("{line}\n"));
-        let room = self.all.room().saturating_sub(of(HEADING.trim_end()));
+        let of = |line: &str| estimate(&format!("{line}\n"));
+        let room = (self.budget - self.tokens).saturating_sub(estimate(HEADING));
         let mut tokens = lines.iter().map(|line| of(line)).sum::<usize>() + LEFT_OUT_TOKENS;
         let mut left_out = 0;
         while tokens > room {
@@ -120,11 +121,16 @@ impl Budgeted {
     /// Adds lines if the whole still fits.
     fn add(&mut self, lines: &str) -> bool {
         self.unread = self.unread.saturating_sub(lines.len());
-        match self.all.text().is_empty() {
-            // No heading without something below it.
-            true => self.all.push(&format!("{HEADING}{lines}")),
-            false => self.all.push(lines),
+        // No heading without something below it.
+        let heading = if self.text.is_empty() { HEADING } else { "" };
+        let tokens = self.tokens + estimate(heading) + estimate(lines);
+        if tokens > self.budget {
+            return false;
         }
+        self.text.push_str(heading);
+        self.text.push_str(lines);
+        self.tokens = tokens;
+        true
     }
 }
 
@@ -208,7 +214,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use memhost_tokens::count;
     use memhost_types::{RecordHandle, SourceKind};
 
     fn snippet(text: &str) -> Snippet {
@@ -298,7 +303,7 @@ mod tests {
         );
         let left_out = 80 - shown("u") - shown("d");
         assert!(block.text.ends_with(&format!("{LEFT_OUT}{left_out}\n")), "{}", block.text);
-        assert!(count(&block.text) <= 300);
+        assert!(estimate(&block.text) <= 300);
     }
 
     #[test]
@@ -354,8 +359,8 @@ mod tests {
                 snippets, profile_summary: Some(format!("/{summary}")), ..Recall::default()
             };
             let block = render(&[("default", &recall)], budget);
-            prop_assert!(count(&block.text) <= budget as usize);
-            prop_assert_eq!(block.tokens as usize, count(&block.text));
+            prop_assert!(block.tokens <= budget);
+            prop_assert!(estimate(&block.text) <= block.tokens as usize);
             prop_assert_eq!((block.included + block.omitted) as usize, texts.len());
         }
     }

@@ -120,12 +120,10 @@ impl Query {
 /// still fit.
 fn cut(snippets: &mut Vec<Snippet>, mut budget: usize) {
     off_executor(snippets.iter().map(|snippet| snippet.text.len()).sum(), || {
-        snippets.retain(|snippet| match memhost_tokens::count_up_to(&snippet.text, budget) {
-            Some(tokens) => {
-                budget -= tokens;
-                true
-            }
-            None => false,
+        snippets.retain(|snippet| {
+            let left = budget.checked_sub(memhost_tokens::estimate(&snippet.text));
+            budget = left.unwrap_or(budget);
+            left.is_some()
         });
     });
 }
@@ -212,7 +210,7 @@ impl Step for Query {
         if let Some(summary) =
             profile_summary.as_deref().filter(|_| self.request.intent == Intent::AgentPreamble)
         {
-            let tokens = off_executor(summary.len(), || memhost_tokens::count(summary));
+            let tokens = off_executor(summary.len(), || memhost_tokens::estimate(summary));
             answered.host.oplog.metrics.preamble(&answered.serving.binding.provider_key, tokens);
         }
         answered.returns(&snippets);

@@ -165,7 +165,7 @@ impl Metrics {
             "Calls that ran into a limit of their binding",
             self.limits.clone(),
         );
-        let help = "Tokens (o200k_base) of the summaries that queries for the start of a run were \
+        let help = "Estimated tokens of the summaries that queries for the start of a run were \
                     answered";
         registry.register("preamble_tokens", help, self.preamble_tokens.clone());
         let help = "Events that no binding took, by kind of hook";

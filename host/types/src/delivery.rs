@@ -278,7 +278,7 @@ impl From<&Recall> for Recalled {
 pub struct ContextBlock {
     /// Markdown; empty where nothing was found.
     pub text: String,
-    /// How many tokens it has, in OpenAI's `o200k_base` encoding.
+    /// About how many tokens it has. The estimate is meant to be too high.
     pub tokens: u32,
     /// How many it may have.
     pub token_budget: u32,

@@ -5,7 +5,6 @@ use memhost_sdk::types::{RecordId, Snippet, SourceKind, SourceRef};
 use serde::{Deserialize, Serialize};
 
 use crate::place::Place;
-use crate::tokens::Tokens;
 
 /// The author of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +34,6 @@ pub(crate) struct Fact {
     pub(crate) has_own_id: bool,
     /// From then on it is in no answer.
     pub(crate) expires: Option<i64>,
-    pub(crate) tokens: Tokens,
     /// The list that it was read from.
     #[serde(skip)]
     pub(crate) place: Option<Place>,

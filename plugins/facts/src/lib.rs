@@ -9,7 +9,6 @@ mod place;
 mod preamble;
 mod provider;
 mod request;
-mod tokens;
 mod writing;
 
 pub use config::Config;

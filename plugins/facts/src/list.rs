@@ -9,7 +9,7 @@ use crate::fact::Fact;
 use crate::place::Place;
 
 /// The first byte of every value: the version of the encoding.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 /// The prefix of the storage keys that say in which list an id is.
 const IDS: &[u8] = b"id\0";
 /// How often a write is tried again after another one was faster. Each time one write has
@@ -161,7 +161,6 @@ mod tests {
 
     use super::*;
     use crate::fact::By;
-    use crate::tokens::Tokens;
 
     fn fact(text: &str) -> Fact {
         Fact {
@@ -176,7 +175,6 @@ mod tests {
             updated: 0,
             has_own_id: true,
             expires: None,
-            tokens: Tokens { within: 1, last: 1 },
             place: None,
         }
     }

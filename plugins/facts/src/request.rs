@@ -7,7 +7,6 @@ use sha2::{Digest, Sha256};
 use crate::config::Config;
 use crate::fact::{By, Source, line, micros};
 use crate::place::Kind;
-use crate::tokens::Tokens;
 
 /// The most metadata of one fact, in bytes of JSON: a list has to fit into one value of the
 /// storage.
@@ -24,7 +23,6 @@ pub(crate) struct Draft {
     pub(crate) by: By,
     /// The kind of list that it goes to, if the request says so.
     pub(crate) kind: Option<Kind>,
-    pub(crate) tokens: Tokens,
     pub(crate) source: Option<Source>,
     /// Microseconds since 1970.
     pub(crate) created: Option<i64>,
@@ -96,14 +94,12 @@ impl Draft {
                 );
             }
         };
-        let tokens = Tokens::of(&line(&write.text));
         Ok(Self {
             text: write.text,
             summary: write.summary,
             metadata: write.metadata,
             by,
             kind,
-            tokens,
             source: write.source.map(Source::from),
             created: write.created_at.as_deref().and_then(micros),
             expires: write.expires_at.as_deref().and_then(micros),

@@ -103,7 +103,6 @@ impl Facts {
         update(&key, &place, |list| {
             let fact = list.fact_mut(&request.id).ok_or_else(gone)?;
             fact.text.clone_from(&draft.text);
-            fact.tokens = draft.tokens;
             fact.updated = updated;
             fact.created = draft.created.unwrap_or(fact.created);
             fact.expires = draft.expires.or(fact.expires);
@@ -200,7 +199,6 @@ impl Facts {
                 updated: at,
                 has_own_id: *has_own_id,
                 expires: draft.expires,
-                tokens: draft.tokens,
                 place: None,
             };
             match list.fact_mut(id) {

@@ -100,7 +100,7 @@ async fn the_success_metrics_of_facts_are_computed() {
     let text = metrics(&api).await;
     let series =
         |name: &str| value(&text, &format!("memhost_preamble_tokens_{name}{{provider=\"facts\"}}"));
-    assert_eq!((series("sum"), series("count")), (8.0, 1.0));
+    assert_eq!((series("sum"), series("count")), (9.0, 1.0));
     drop(api);
     serving.stop().await.unwrap();
     host.stop().await;
