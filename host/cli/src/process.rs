@@ -28,14 +28,18 @@ pub(super) struct CompileArgs {
     /// Make code that counts its instructions.
     #[arg(long)]
     fuel: bool,
+    /// Check a configuration instead: a list of a schema and a configuration.
+    #[arg(long)]
+    config: bool,
 }
 
-/// Compiles the component on the standard input.
+/// Compiles the component on the standard input, or checks the configuration there.
 pub(super) fn compile(args: &CompileArgs) -> Result<(), CliError> {
     let setup = CompileSetup {
         memory_bytes: args.memory_bytes,
         cpu_seconds: args.cpu_seconds,
         measures_fuel: args.fuel,
+        checks_config: args.config,
     };
     Ok(compile_component(setup)?)
 }

@@ -12,6 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::verdict::{Stop, failed, skipped};
 use memhost_core::{Caller, CreateBinding, Service, ServiceError, Workbench};
 use memhost_sandbox::{CallError, Component, Instances, OptionalInterface};
@@ -29,6 +31,12 @@ pub(crate) struct Candidate {
     pub(crate) service: Arc<Service>,
     pub(crate) component: Component,
     pub(crate) config: JsonObject,
+}
+
+/// Why the provider's schema of its configuration cannot be used, if it has one and it cannot.
+pub(crate) async fn schema_problem(service: &Service, component: &Component) -> Option<String> {
+    let schema = component.description().config_schema.as_ref()?;
+    service.sandbox().config_errors(schema, &Value::Object(JsonObject::new())).await.err()
 }
 
 /// The binding of one rule. Its scope is of that rule only, too: a provider may store all scopes in

@@ -10,7 +10,7 @@ use super::network::Network;
 use super::report::{Finding, Outcome, Report};
 use super::rule::{Rule, Run};
 use super::selection::Selection;
-use super::subject::{Candidate, Subject};
+use super::subject::{Candidate, Subject, schema_problem};
 use super::verdict::{Stop, Verdict};
 use super::{CheckError, rules};
 use memhost_core::plugins::{LOCAL_MARKDOWN_KEY, PluginError, Plugins};
@@ -152,9 +152,8 @@ impl Suite {
         options: &CheckOptions,
         selected: &[&Rule],
     ) -> Result<(), CheckError> {
-        let schema = component.description().config_schema.as_ref();
         if !selected.iter().any(|rule| matches!(rule.run, Run::Binding(_)))
-            || schema.and_then(memhost_config_schema::problem).is_some()
+            || schema_problem(&self.service, component).await.is_some()
         {
             return Ok(());
         }

@@ -57,8 +57,9 @@
 //!
 //! Compiling a plugin takes time and memory that the plugin chooses, and a library cannot end it.
 //! Name the program `memhost` of the same version in `options.sandbox.compiler`
-//! ([`Compiler::Process`]), and each plugin is compiled in a process with [`CompileLimits`]. The
-//! default, [`Compiler::InProcess`], is for plugins that you trust.
+//! ([`Compiler::Process`]), and each plugin is compiled in a process with [`CompileLimits`]. Its
+//! schema of a configuration, which can ask for any amount of computing, is used in such a process,
+//! too. The default, [`Compiler::InProcess`], is for plugins that you trust.
 //!
 //! # Features
 //!

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 mod child;
+mod config;
 mod process;
 
 pub use self::child::{CompileSetup, compile_component};
@@ -38,9 +39,9 @@ impl Sandbox {
         let compiled = match self.compiler() {
             Compiler::Process(process) if !is_trusted => {
                 let limits = process.limits.within(patience);
-                let measures_fuel = self.options().meter.is_some();
-                let compiled =
-                    process::compile(&process.program, limits, measures_fuel, bytes).await?;
+                let flag = self.options().meter.is_some().then_some("--fuel");
+                let compiled = process::run(&process.program, limits, flag, bytes).await?;
+                let compiled = compiled.map_err(|text| AdmissionError::unreadable(&text))?;
                 blocking(move || load(&sandbox, compiled)).await?
             }
             _ => blocking(move || in_process(&sandbox, &bytes)).await?,

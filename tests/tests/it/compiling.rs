@@ -4,9 +4,10 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use memhost_core::{CompileLimits, Compiler, CompilerProcess, ServiceOptions};
+use memhost_sandbox::{Sandbox, SandboxOptions};
 use memhost_tests::{TestHost, cache_dir, eventually, stamped};
 use serde_json::{Value, json};
 use ureq::http::Request;
@@ -160,6 +161,64 @@ async fn a_compiler_that_is_another_program_is_reported() {
         let host = host.await.unwrap();
         assert!(reason(&host).contains(part), "{}", reason(&host));
     }
+}
+
+/// Schemas that ask for more than anybody can compute: references that double by themselves and
+/// with the depth of the configuration, a ring of references, patterns that take gigabytes.
+fn hostile_schemas() -> Vec<(Value, Value)> {
+    let mut found = Vec::new();
+    for word in ["allOf", "oneOf"] {
+        let mut defs = serde_json::Map::new();
+        for level in 0..30 {
+            let next = json!({"$ref": format!("#/$defs/{}", level + 1)});
+            defs.insert(level.to_string(), json!({ word: [next, next] }));
+        }
+        defs.insert("30".to_owned(), json!({"type": "object"}));
+        found.push((json!({"$defs": defs, "$ref": "#/$defs/0"}), json!({})));
+    }
+    let once = json!({"$ref": "#"});
+    let deep = (0..40).fold(json!(1), |inner, _| json!({"a": inner}));
+    found.push((json!({"properties": {"a": {"allOf": [once, once]}}}), deep));
+    let chain: serde_json::Map<String, Value> = (0..6_000)
+        .map(|n| (n.to_string(), json!({"$ref": format!("#/$defs/{}", (n + 1) % 6_000)})))
+        .collect();
+    found.push((json!({"$defs": chain, "$ref": "#/$defs/0"}), json!({})));
+    let patterns: serde_json::Map<String, Value> =
+        (0..2_000).map(|n| (format!("(\\w{{100}}){{100}}{n}"), json!({}))).collect();
+    found.push((json!({"patternProperties": patterns}), json!({"a": 1})));
+    let long = "a".repeat(200 << 10);
+    found
+        .push((json!({"properties": {"a": {"pattern": "[ab]*a[ab]{1000}c"}}}), json!({"a": long})));
+    found
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hostile_schema_of_a_configuration_is_stopped_and_an_ordinary_one_is_quick() {
+    let options = SandboxOptions {
+        compiler: compiler(CompileLimits::default()),
+        ..SandboxOptions::default()
+    };
+    let sandbox = Sandbox::new(options).unwrap();
+    for (schema, config) in hostile_schemas() {
+        let began = Instant::now();
+        let checked = sandbox.config_errors(&schema, &config).await;
+        println!("{:.60} {checked:.100?} {:?}", schema.to_string(), began.elapsed());
+        assert_ne!(checked, Ok(Vec::new()), "{:.100}", schema.to_string());
+        assert!(began.elapsed() < Duration::from_secs(12), "{:?}", began.elapsed());
+    }
+    let schema = json!({
+        "type": "object",
+        "properties": {"url": {"type": "string", "format": "uri", "pattern": "^https://"}},
+        "required": ["url"], "additionalProperties": false,
+    });
+    let began = Instant::now();
+    for _ in 0..10 {
+        let config = json!({"url": "https://x"});
+        assert_eq!(sandbox.config_errors(&schema, &config).await, Ok(Vec::new()));
+    }
+    println!("{:?} for each check", began.elapsed() / 10);
+    let found = sandbox.config_errors(&schema, &json!({"url": "ftp://x"})).await.unwrap();
+    assert_eq!((found.len(), found[0].path.as_str()), (1, "/url"));
 }
 
 /// `memhost serve` in a process.

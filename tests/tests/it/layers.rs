@@ -40,7 +40,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("notify", &["registry", "cli"]),
     ("minisign-verify", &["registry"]),
     ("boon", &["config-schema"]),
-    ("regex", &["pii", "config-schema"]),
+    ("regex", &["pii"]),
     ("sled", &["store"]),
     ("rusqlite", &["bridge"]),
     ("rten-gemm", &["embeddings"]),

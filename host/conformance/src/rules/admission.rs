@@ -1,7 +1,7 @@
 //! Rules of admission and of `describe`.
 
 use crate::rule::{Rule, provider, rules, world};
-use crate::subject::Candidate;
+use crate::subject::{Candidate, schema_problem};
 use crate::verdict::{Verdict, failed, holds, skipped};
 use memhost_sandbox::AdmissionError;
 use memhost_types::{AskedOrigin, Permission};
@@ -111,10 +111,10 @@ async fn same_description(candidate: &Candidate) -> Verdict {
 }
 
 async fn schema(candidate: &Candidate) -> Verdict {
-    let Some(schema) = &candidate.component.description().config_schema else {
+    if candidate.component.description().config_schema.is_none() {
         return skipped("it has no configuration");
-    };
-    match memhost_config_schema::problem(schema) {
+    }
+    match schema_problem(&candidate.service, &candidate.component).await {
         None => Ok(()),
         Some(problem) => failed(problem),
     }

@@ -1,25 +1,23 @@
 //! Checks of a binding's configuration and limits.
 
 use crate::Control;
-use memhost_executor::in_turn;
 use memhost_registry::plugins::Plugin;
-use memhost_sandbox::{Component, InstanceSetup, Instances};
+use memhost_sandbox::{Component, InstanceSetup, Instances, Sandbox};
 use memhost_tenancy::ServiceError;
-use memhost_types::{BindingLimits, CompanyId, JsonObject, Permission, ProviderDescription};
+use memhost_types::{BindingLimits, JsonObject, Permission, ProviderDescription};
 use serde_json::Value;
 
 impl Control {
     /// Asks the provider, in a sandbox without grants, whether it accepts the configuration.
     pub(crate) async fn check(
         &self,
-        company: &CompanyId,
         plugin: &Plugin,
         config: &JsonObject,
         limits: &BindingLimits,
     ) -> Result<(), ServiceError> {
         limits.check(self.sandbox.options().max_memory_bytes)?;
         memhost_types::check_json("config", Some(config))?;
-        check_schema(company, plugin.component.description(), config).await?;
+        check_schema(&self.sandbox, plugin.component.description(), config).await?;
         check_origins(plugin.component.description(), config)?;
         let config = serde_json::to_string(config).unwrap_or_default();
         self.validate_config(&plugin.component, config).await
@@ -58,14 +56,13 @@ fn check_origins(
 
 /// Checks a configuration against the provider's JSON Schema, if it has one.
 async fn check_schema(
-    company: &CompanyId,
+    sandbox: &Sandbox,
     description: &ProviderDescription,
     config: &JsonObject,
 ) -> Result<(), ServiceError> {
     let Some(schema) = &description.config_schema else { return Ok(()) };
     let config = Value::Object(config.clone());
-    let check = async { memhost_config_schema::errors(schema, &config) };
-    let found = in_turn(company.as_str(), usize::MAX, check).await;
+    let found = sandbox.config_errors(schema, &config).await;
     let found = found.map_err(|message| {
         let key = &description.provider_key;
         let message = format!(

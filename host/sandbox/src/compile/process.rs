@@ -10,7 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use super::child::{COMPILED, UNREADABLE};
+use super::child::{DONE, UNREADABLE};
 use crate::compiler::{CompileLimits, CompileStop};
 use crate::error::AdmissionError;
 
@@ -21,14 +21,16 @@ const MAX_MESSAGE_BYTES: u64 = 4 << 10;
 /// The most threads of one compiler: each takes address space for its stack and its heap.
 const MAX_THREADS: usize = 4;
 
-/// Compiles a component in a process of its own, which ends with this future.
-pub(super) async fn compile(
+/// Gives a component, or a configuration with its schema, to a process of its own, which ends with
+/// this future. `flag` says which it is, beside the limits. The answer is what the process made of
+/// it, or why it made nothing.
+pub(super) async fn run(
     program: &Path,
     limits: CompileLimits,
-    measures_fuel: bool,
+    flag: Option<&str>,
     bytes: Arc<Vec<u8>>,
-) -> Result<Vec<u8>, AdmissionError> {
-    let command = command(program, limits, measures_fuel);
+) -> Result<Result<Vec<u8>, String>, AdmissionError> {
+    let command = command(program, limits, flag);
     let running = Running::default();
     let (done, waiting) = oneshot::channel();
     let work = running.clone();
@@ -54,7 +56,7 @@ fn failed(program: &Path, error: &std::io::Error) -> AdmissionError {
     AdmissionError::io("starting", format!("the compiler {}", program.display()), error)
 }
 
-fn command(program: &Path, limits: CompileLimits, measures_fuel: bool) -> Command {
+fn command(program: &Path, limits: CompileLimits, flag: Option<&str>) -> Command {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut command = Command::new(program);
     command
@@ -68,6 +70,7 @@ fn command(program: &Path, limits: CompileLimits, measures_fuel: bool) -> Comman
         ])
         // It gets nothing of the host's: no keys and tokens in variables, no signals of its
         // terminal.
+        .args(flag)
         .env_clear()
         .env("RAYON_NUM_THREADS", cores.min(MAX_THREADS).to_string())
         // The program's allocator would take a gigabyte of address space before there is a limit.
@@ -76,9 +79,6 @@ fn command(program: &Path, limits: CompileLimits, measures_fuel: bool) -> Comman
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    if measures_fuel {
-        command.arg("--fuel");
-    }
     command
 }
 
@@ -185,7 +185,7 @@ fn take(mut stdout: ChildStdout) -> std::io::Result<Option<(u8, Vec<u8>)>> {
 }
 
 impl Ended {
-    fn result(self, limits: CompileLimits) -> Result<Vec<u8>, AdmissionError> {
+    fn result(self, limits: CompileLimits) -> Result<Result<Vec<u8>, String>, AdmissionError> {
         const SIGABRT: i32 = 6;
         const SIGXCPU: i32 = 24;
         let message = self.message.lines().last().unwrap_or_default().trim().to_owned();
@@ -213,10 +213,8 @@ impl Ended {
             });
         }
         match self.out {
-            Some((COMPILED, compiled)) => Ok(compiled),
-            Some((UNREADABLE, text)) => {
-                Err(AdmissionError::unreadable(&String::from_utf8_lossy(&text)))
-            }
+            Some((DONE, done)) => Ok(Ok(done)),
+            Some((UNREADABLE, text)) => Ok(Err(String::from_utf8_lossy(&text).into_owned())),
             _ => stopped(CompileStop::Crash),
         }
     }

@@ -1,0 +1,55 @@
+//! Checks of configurations against the schemas of providers, which are not trusted: a small one
+//! can ask for years of comparisons. They are done where components are compiled.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use memhost_config_schema::ConfigError;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use super::process;
+use crate::compiler::{CompileLimits, CompileStop, Compiler};
+use crate::engine::Sandbox;
+use crate::error::AdmissionError;
+
+/// The limits of one check. An ordinary one takes a thousandth of them.
+const LIMITS: CompileLimits =
+    CompileLimits { time: Duration::from_secs(10), cpu_seconds: 2, memory_bytes: 1 << 30 };
+/// How many checks are done at a time.
+static TURNS: Semaphore = Semaphore::const_new(2);
+
+impl Sandbox {
+    /// The errors of a configuration by the JSON Schema of its provider, 32 at most. It is valid if
+    /// there are none. With [`Compiler::Process`] this has limits: 2 s of computing and 1 GiB.
+    ///
+    /// # Errors
+    /// The schema itself cannot be used, and why.
+    pub async fn config_errors(
+        &self,
+        schema: &Value,
+        config: &Value,
+    ) -> Result<Vec<ConfigError>, String> {
+        let Compiler::Process(process) = self.compiler() else {
+            let (schema, config) = (schema.clone(), config.clone());
+            let check = move || memhost_config_schema::errors(&schema, &config);
+            let checked = memhost_executor::spawn_blocking(check).await;
+            return checked.map_err(|error| error.to_string())?;
+        };
+        let bytes = serde_json::to_vec(&(schema, config)).map_err(|error| error.to_string())?;
+        let _turn = TURNS.acquire().await.map_err(|error| error.to_string())?;
+        let flag = Some("--config");
+        let checked = process::run(&process.program, LIMITS, flag, Arc::new(bytes)).await;
+        let errors = checked.map_err(|error| match error {
+            AdmissionError::NotCompiled { stop: CompileStop::Crash, message, .. } => {
+                format!("checking a configuration with it failed: {message}")
+            }
+            AdmissionError::NotCompiled { limits, .. } => {
+                let seconds = limits.cpu_seconds;
+                format!("checking a configuration with it takes more than {seconds} s or 1 GiB")
+            }
+            other => other.to_string(),
+        })??;
+        serde_json::from_slice(&errors).map_err(|error| error.to_string())
+    }
+}
