@@ -12,11 +12,10 @@ mod written;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use tempfile::TempDir;
 use uuid::Uuid;
 
 use crate::{Made, OperationMarks, Owner, Ownership, Progress, Reader, Records, RowChanges};
-use memhost_store::{self as store, Change, SledOptions, SledStore, Store, TableWrite};
+use memhost_store::{self as store, Change, MemoryStore, Store, TableWrite};
 use memhost_types::{
     Binding, BindingId, BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, Operation,
     OperationId, OperationKind, Outcome, Principal, RecordHandle, RecordId, RecordRow, Scope,
@@ -176,17 +175,14 @@ struct Room {
     records: Records,
     binding: Binding,
     sequence: std::cell::Cell<u64>,
-    _directory: TempDir,
 }
 
 impl Room {
     async fn new() -> Self {
-        let directory = TempDir::new().unwrap();
-        let store: Arc<dyn Store> =
-            Arc::new(SledStore::open(directory.path(), SledOptions::default()).unwrap());
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
         let records = Records::open(Arc::clone(&store), Timestamp::UNIX_EPOCH).await.unwrap();
         let sequence = std::cell::Cell::new(1);
-        Self { store, records, binding: binding(1, "main"), sequence, _directory: directory }
+        Self { store, records, binding: binding(1, "main"), sequence }
     }
 
     /// As after a crash: only what is stored is there.

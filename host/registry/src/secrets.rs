@@ -298,7 +298,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_secret_is_listed_without_its_value_and_opens_for_its_binding() {
-        let (_directory, store) = store();
+        let store = store();
         assert!(!SecretStore::has_any(&*store).await.unwrap());
         let view = set(&store, "acme", "KEY").await;
         assert!(SecretStore::has_any(&*store).await.unwrap());
@@ -316,7 +316,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_change_says_what_it_replaces_or_removes() {
-        let (_directory, store) = store();
+        let store = store();
         let first = set(&store, "acme", "KEY").await;
         let secrets = secrets(&store, 1);
         let again = secrets.set(&id("acme"), "KEY", request("another-value"), first.set_at).await;
@@ -333,7 +333,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_secret_is_refused_without_its_value() {
-        let (_directory, store) = store();
+        let store = store();
         let secrets = secrets(&store, 1);
         let many = vec!["https://a.example".parse().unwrap(); MAX_ORIGINS + 1];
         for (name, request, field) in [
@@ -354,7 +354,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_secret_of_another_vault_key_is_not_usable() {
-        let (_directory, store) = store();
+        let store = store();
         set(&store, "acme", "KEY").await;
         let other = secrets(&store, 2);
         assert!(!other.is_usable(&id("acme"), "KEY").await);
@@ -364,7 +364,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_row_that_was_moved_does_not_open() {
-        let (_directory, store) = store();
+        let store = store();
         set(&store, "acme", "KEY").await;
         let key = SecretStore::key(&id("acme"), "KEY");
         let row = store.get(Table::Secrets, &key).await.unwrap().unwrap();

@@ -7,13 +7,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use semver::Version;
-use tempfile::TempDir;
 
 use crate::activity::{ActivityLog, CompanyRegister};
 use crate::bindings::{Bindings, NewBinding};
 use crate::plugins::Build;
 use memhost_ports::{Clock, SystemClock};
-use memhost_store::{Change, SledOptions, SledStore, Store, StoreError, Table};
+use memhost_store::{Change, MemoryStore, Store, StoreError, Table};
 use memhost_types::{
     Binding, BindingId, BindingLimits, BindingPolicy, CompanyId, Digest, Grants, JsonObject,
     PermissionRequest, Principal, VersionChoice,
@@ -85,16 +84,13 @@ impl Process {
     }
 }
 
-pub(crate) fn store() -> (TempDir, Arc<dyn Store>) {
-    let directory = TempDir::new().unwrap();
-    let store = SledStore::open(directory.path(), SledOptions::default()).unwrap();
-    (directory, Arc::new(store))
+pub(crate) fn store() -> Arc<dyn Store> {
+    Arc::new(MemoryStore::default())
 }
 
 /// A process on a store of its own.
-pub(crate) async fn process() -> (TempDir, Process) {
-    let (directory, store) = store();
-    (directory, Process::on(&store).await)
+pub(crate) async fn process() -> Process {
+    Process::on(&store()).await
 }
 
 pub(crate) fn id(company: &str) -> CompanyId {

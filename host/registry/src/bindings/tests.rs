@@ -46,7 +46,7 @@ impl Process {
 
 #[tokio::test]
 async fn a_named_binding_goes_before_the_agents_and_that_before_the_default() {
-    let (_directory, host) = process().await;
+    let host = process().await;
     for (key, is_default) in [("a", true), ("b", false), ("c", false)] {
         host.make("acme", key, is_default).await;
     }
@@ -60,7 +60,7 @@ async fn a_named_binding_goes_before_the_agents_and_that_before_the_default() {
 
 #[tokio::test]
 async fn a_name_that_is_wrong_does_not_fall_back_to_the_default() {
-    let (_directory, host) = process().await;
+    let host = process().await;
     host.make("acme", "a", true).await;
     let error = host.resolved(None, Some("b")).unwrap_err();
     assert!(matches!(&error, BindingError::NotFound { key, .. } if key.as_str() == "b"));
@@ -69,7 +69,7 @@ async fn a_name_that_is_wrong_does_not_fall_back_to_the_default() {
 
 #[tokio::test]
 async fn a_company_without_a_default_says_for_whom_none_answers() {
-    let (_directory, host) = process().await;
+    let host = process().await;
     host.make("acme", "a", false).await;
     let error = host.resolved(Some("ada"), None).unwrap_err();
     assert!(matches!(&error, BindingError::NoDefault { agent: Some(_), .. }));
@@ -81,7 +81,7 @@ async fn a_company_without_a_default_says_for_whom_none_answers() {
 
 #[tokio::test]
 async fn the_rules_are_explained_in_their_order_and_one_decides() {
-    let (_directory, host) = process().await;
+    let host = process().await;
     host.make("acme", "a", true).await;
     host.make("acme", "b", false).await;
     host.assign("acme", Some("ada"), Some("b")).await;
@@ -106,7 +106,7 @@ async fn the_rules_are_explained_in_their_order_and_one_decides() {
 
 #[tokio::test]
 async fn a_key_is_taken_once_in_a_company_and_free_in_another() {
-    let (_directory, host) = process().await;
+    let host = process().await;
     host.make("acme", "a", false).await;
     let again = host.bindings.create(&Principal::Operator, &id("acme"), new_binding("a")).await;
     assert!(matches!(again, Err(BindingError::Exists { .. })));
@@ -117,7 +117,7 @@ async fn a_key_is_taken_once_in_a_company_and_free_in_another() {
 
 #[tokio::test]
 async fn a_key_that_another_process_took_is_taken() {
-    let (_directory, store) = store();
+    let store = store();
     let (ours, theirs) = (Process::on(&store).await, Process::on(&store).await);
     ours.make("acme", "a", false).await;
     let again = theirs.bindings.create(&Principal::Operator, &id("acme"), new_binding("a")).await;
@@ -127,7 +127,7 @@ async fn a_key_that_another_process_took_is_taken() {
 
 #[tokio::test]
 async fn everything_is_there_after_a_restart() {
-    let (_directory, store) = store();
+    let store = store();
     let host = Process::on(&store).await;
     host.make("acme", "a", true).await;
     host.make("acme", "b", false).await;
@@ -139,7 +139,7 @@ async fn everything_is_there_after_a_restart() {
 
 #[tokio::test]
 async fn a_change_counts_the_revision_and_no_change_does_not() {
-    let (_directory, host) = process().await;
+    let host = process().await;
     host.make("acme", "a", false).await;
     let (company, a) = (id("acme"), key("a"));
     let update = host.bindings.update(&company, &a, Some(1), CHANGED, |binding| {
@@ -157,7 +157,7 @@ async fn a_change_counts_the_revision_and_no_change_does_not() {
 
 #[tokio::test]
 async fn a_revision_that_is_passed_is_stale_and_changes_nothing() {
-    let (_directory, host) = process().await;
+    let host = process().await;
     let made = host.make("acme", "a", false).await;
     let (company, a) = (id("acme"), key("a"));
     let off = |binding: &mut Binding| binding.enabled = false;
@@ -175,7 +175,7 @@ async fn a_revision_that_is_passed_is_stale_and_changes_nothing() {
 
 #[tokio::test]
 async fn a_revision_that_another_process_has_passed_is_stale() {
-    let (_directory, store) = store();
+    let store = store();
     let (ours, theirs) = (Process::on(&store).await, Process::on(&store).await);
     ours.make("acme", "a", true).await;
     let (company, a) = (id("acme"), key("a"));
@@ -190,7 +190,7 @@ async fn a_revision_that_another_process_has_passed_is_stale() {
 
 #[tokio::test]
 async fn rows_of_another_process_are_read_again() {
-    let (_directory, store) = store();
+    let store = store();
     let (here, there) = (Process::on(&store).await, Process::on(&store).await);
     let made = here.make("acme", "a", true).await;
     let resolved = |process: &Process| process.resolved(None, None).ok();
@@ -211,7 +211,7 @@ async fn rows_of_another_process_are_read_again() {
 
 #[tokio::test]
 async fn a_deletion_takes_the_targets_along_and_says_so() {
-    let (_directory, store) = store();
+    let store = store();
     let host = Process::on(&store).await;
     let made = host.make("acme", "a", true).await;
     host.make("acme", "b", false).await;
@@ -231,7 +231,7 @@ async fn a_deletion_takes_the_targets_along_and_says_so() {
 
 #[tokio::test]
 async fn a_late_deletion_does_not_reach_the_next_binding_of_the_key() {
-    let (_directory, host) = process().await;
+    let host = process().await;
     let first = host.make("acme", "default", true).await;
     let acme = id("acme");
     host.bindings.delete(&acme, (&first.key, first.id), None, &Principal::Operator).await.unwrap();
@@ -244,7 +244,7 @@ async fn a_late_deletion_does_not_reach_the_next_binding_of_the_key() {
 
 #[tokio::test]
 async fn a_deletion_is_marked_until_it_is_complete() {
-    let (_directory, store) = store();
+    let store = store();
     let host = Process::on(&store).await;
     for company in ["acme", "acme2"] {
         let made = host.make(company, "a", false).await;
@@ -265,7 +265,7 @@ async fn a_deletion_is_marked_until_it_is_complete() {
 
 #[tokio::test]
 async fn a_target_names_a_binding_that_is_there() {
-    let (_directory, store) = store();
+    let store = store();
     let host = Process::on(&store).await;
     let made = host.make("acme", "a", false).await;
     let set = |to: &'static str| {
@@ -290,7 +290,7 @@ async fn a_target_names_a_binding_that_is_there() {
 
 #[tokio::test]
 async fn an_assignment_is_replaced_and_removed() {
-    let (_directory, host) = process().await;
+    let host = process().await;
     host.make("acme", "a", true).await;
     host.make("acme", "b", false).await;
     host.assign("acme", None, Some("b")).await;
@@ -307,7 +307,7 @@ async fn an_assignment_is_replaced_and_removed() {
 
 #[tokio::test]
 async fn the_key_of_a_row_follows_from_the_row() {
-    let (_directory, host) = process().await;
+    let host = process().await;
     let made = host.make("acme", "a", true).await;
     host.assign("acme", Some("ada"), Some("a")).await;
     let stored = host.store.get(Table::Bindings, &binding_key(&made)).await.unwrap().unwrap();
@@ -323,7 +323,7 @@ async fn the_key_of_a_row_follows_from_the_row() {
 
 #[tokio::test]
 async fn an_id_is_looked_for_in_other_companies_only() {
-    let (_directory, host) = process().await;
+    let host = process().await;
     let made = host.make("acme", "a", false).await;
     assert!(!host.bindings.has_id(made.id, &id("acme")));
     assert!(host.bindings.has_id(made.id, &id("other")));
@@ -333,7 +333,7 @@ async fn an_id_is_looked_for_in_other_companies_only() {
 
 #[tokio::test]
 async fn the_first_entry_of_a_company_makes_it_known_in_one_step() {
-    let (_directory, host) = process().await;
+    let host = process().await;
     let row = known_key(&id("acme"));
     assert!(host.store.get(Table::Host, &row).await.unwrap().is_none());
     host.make("acme", "a", false).await;
@@ -352,7 +352,7 @@ async fn the_first_entry_of_a_company_makes_it_known_in_one_step() {
 
 #[tokio::test]
 async fn the_activity_log_is_read_in_pages_newest_first() {
-    let (_directory, host) = process().await;
+    let host = process().await;
     for n in 0..5 {
         let entry =
             NewActivity::new(&Principal::Host, ActivityAction::BindingChanged, n.to_string());
@@ -374,7 +374,7 @@ async fn the_activity_log_is_read_in_pages_newest_first() {
 
 #[tokio::test]
 async fn a_default_is_written_with_its_binding() {
-    let (_directory, store) = store();
+    let store = store();
     let host = Process::on(&store).await;
     host.make("acme", "a", true).await;
     let new = NewBinding { make_default: true, ..new_binding("a") };
@@ -387,7 +387,7 @@ async fn a_default_is_written_with_its_binding() {
 
 #[tokio::test]
 async fn a_company_that_is_full_takes_what_is_there_already() {
-    let (_directory, host) = process().await;
+    let host = process().await;
     host.make("acme", "a", false).await;
     host.assign("acme", Some("ada"), Some("a")).await;
     for (company, name) in [("acme", "a"), ("acme", "b"), ("other", "a")] {

@@ -145,7 +145,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use memhost_store::{Partitions, SledOptions, SledStore};
+    use memhost_store::{MemoryStore, Partitions};
 
     fn put(key: &[u8], value: &[u8]) -> StorageWrite {
         StorageWrite::Put(StorageEntry { key: key.to_vec(), value: value.to_vec() })
@@ -153,8 +153,7 @@ mod tests {
 
     #[tokio::test]
     async fn it_reads_its_own_writes_and_changes_nothing_below() {
-        let directory = tempfile::tempdir().unwrap();
-        let store = SledStore::open(directory.path(), SledOptions::default()).unwrap();
+        let store = MemoryStore::default();
         let below = store
             .binding_storage(b"acme\0x", StorageSize { bytes: 1 << 20, keys: 1_000 })
             .await
@@ -189,18 +188,17 @@ mod tests {
         assert_eq!(storage.take_writes().len(), 4);
     }
 
-    async fn migration() -> (tempfile::TempDir, MigrationStorage) {
-        let directory = tempfile::tempdir().unwrap();
-        let store = SledStore::open(directory.path(), SledOptions::default()).unwrap();
+    async fn migration() -> MigrationStorage {
+        let store = MemoryStore::default();
         let size = StorageSize { bytes: 1 << 20, keys: 1_000 };
         let below = store.binding_storage(b"acme\0x", size).await.unwrap();
         below.apply(vec![put(b"a", b"1"), put(b"b", b"2")]).unwrap();
-        (directory, MigrationStorage::new(below))
+        MigrationStorage::new(below)
     }
 
     #[tokio::test]
     async fn more_than_is_held_in_memory_is_refused_and_the_rest_stays() {
-        let (_directory, storage) = migration().await;
+        let storage = migration().await;
         storage.apply(vec![put(b"a", &vec![0; MAX_BYTES - 10])]).unwrap();
         let error = storage.apply(vec![put(b"c", &[3; 20])]).unwrap_err();
         assert!(matches!(&error, StorageError::LimitExceeded(_)), "{error}");
@@ -213,7 +211,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_deleted_key_is_gone_for_the_migration_and_can_come_back() {
-        let (_directory, storage) = migration().await;
+        let storage = migration().await;
         storage.apply(vec![StorageWrite::Delete(b"a".to_vec())]).unwrap();
         assert_eq!(storage.get(b"a").unwrap(), None);
         assert!(storage.compare_and_swap(b"a", None, Some(b"new")).unwrap());
@@ -225,7 +223,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_migration_that_writes_nothing_leaves_nothing_to_write() {
-        let (_directory, storage) = migration().await;
+        let storage = migration().await;
         assert_eq!(storage.get(b"b").unwrap().as_deref(), Some(&b"2"[..]));
         assert!(!storage.compare_and_swap(b"b", Some(b"other"), None).unwrap());
         assert!(storage.take_writes().is_empty());

@@ -21,7 +21,6 @@ use memhost_types::{
 
 struct Host {
     directory: TempDir,
-    _store_directory: TempDir,
     store: Arc<dyn Store>,
     process: Process,
     plugins: Arc<Plugins>,
@@ -31,7 +30,7 @@ struct Host {
 
 impl Host {
     async fn new() -> Self {
-        let (_store_directory, store) = store();
+        let store = store();
         let process = Process::on(&store).await;
         let directory = TempDir::new().unwrap();
         let path = |name: &str| directory.path().join(name);
@@ -55,7 +54,7 @@ impl Host {
             Embeddings::open(EmbeddingsOptions::default(), directory.path()).unwrap(),
             directory.path(),
         );
-        Self { directory, _store_directory, store, process, plugins, secrets, serving }
+        Self { directory, store, process, plugins, secrets, serving }
     }
 
     async fn binding(&self) -> Arc<Binding> {
