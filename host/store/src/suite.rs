@@ -290,7 +290,7 @@ fn old_operations_go_and_sums_and_numbers_stay(store: &dyn Store) {
     block_on(store.trim_operations(&acme, u64::MAX)).unwrap();
     assert_eq!(all(store, "acme", &OperationFilter::default(), 3), [12, 11]);
     let sums = block_on(store.rollups(&acme, date(1970, 1, 1), date(1970, 1, 2))).unwrap();
-    assert_eq!(sums.iter().map(|(_, row)| row.operations).sum::<u64>(), 11);
+    assert_eq!(sums.iter().map(|(_, row)| row.counts.operations).sum::<u64>(), 11);
     let later = block_on(store.rollups(&acme, date(1971, 1, 1), date(1971, 1, 2))).unwrap();
     assert!(later.is_empty(), "{later:?}");
     assert_eq!(store.take_sequence(&acme), Some(13));

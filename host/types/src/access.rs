@@ -1,31 +1,11 @@
-//! Who may call: roles, and tokens as they are shown.
+//! Tokens as they are shown.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::named::named;
-use super::{Act, AgentId, CompanyId, Principal};
-
-named!(
-    /// The role of a caller. `host/docs/roles.md` has the permissions of each.
-    Role, "role" {
-        /// Runs the host: everything, for every company.
-        Operator = "operator",
-        /// Runs one company's memory: its bindings, secrets, budgets, reviews and tokens.
-        CompanyAdministrator = "company_administrator",
-        /// Works in one company: memory operations in its own scope.
-        Agent = "agent",
-        /// Looks at one company: everything that changes nothing.
-        Auditor = "auditor",
-        /// Watches the host: its health and metrics, and nothing of a company.
-        Monitor = "monitor",
-        /// A gateway in front of one company: memory traffic for the agent, run or person that each
-        /// request names.
-        Integration = "integration",
-    }
-);
+use super::{Act, AgentId, CompanyId, Principal, Role};
 
 /// A token's identity. It is in no secret and in every listing.
 #[derive(
@@ -76,6 +56,16 @@ pub struct Token {
     /// When it was taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<Timestamp>,
+}
+
+impl Principal {
+    /// The bearer of a token.
+    pub fn of(token: &Token) -> Self {
+        match &token.agent_id {
+            Some(agent) => Self::Agent(agent.clone()),
+            None => Self::Token { role: token.role, name: token.name.clone() },
+        }
+    }
 }
 
 /// A token that was just made, with its value, this once.

@@ -4,25 +4,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::limits;
 use super::operation::{OperationError, OperationErrorCode, Outcome};
-
-/// A field of a request and what is wrong with it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {message}")]
-pub struct FieldError {
-    /// The field, in camelCase with dots, such as `records.0.metadata`.
-    pub field: String,
-    /// The error, and the allowed values.
-    pub message: String,
-}
-
-impl FieldError {
-    /// An error at a field.
-    pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { field: field.into(), message: message.into() }
-    }
-}
+use super::{FieldError, limits};
 
 /// The contract's error variant. What the host does on each is stated in `wit/types.wit`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

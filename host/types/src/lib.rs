@@ -14,6 +14,7 @@ mod cursor;
 mod delivery;
 mod event;
 mod failure;
+mod field_error;
 mod forget_scope;
 mod ids;
 mod job;
@@ -30,16 +31,18 @@ mod record;
 mod request;
 mod response;
 mod review;
+mod role;
 mod rollup;
 pub mod schema;
 mod secret;
 mod source;
 mod usage;
 mod version;
+mod visibility;
 mod whose;
 mod words;
 
-pub use access::{NewToken, Role, Token, TokenId};
+pub use access::{NewToken, Token, TokenId};
 pub use act::Act;
 pub use activity::{Activity, ActivityAction, ActivityPage};
 pub use binding::{Binding, BindingLimits, Limit, LimitUnit, RequestedGrants, Target};
@@ -54,7 +57,8 @@ pub use delivery::{
     DeliveryStatus, HookEvent, HookReceipt, NotTaken, Recall, Recalled,
 };
 pub use event::{Event, EventFilter, EventType, NewEvent};
-pub use failure::{FieldError, ProviderError, Refusal, cut_message};
+pub use failure::{ProviderError, Refusal, cut_message};
+pub use field_error::FieldError;
 pub use forget_scope::{ForgetScopeRequest, ForgottenScope};
 pub use ids::{
     AgentId, BindingId, BindingKey, CompanyId, DeliveryId, IdError, OperationId, ProviderKey,
@@ -85,7 +89,8 @@ pub use review::{
     Decision, HeldChange, HeldRecord, ReviewDecision, ReviewFilter, ReviewHolder, ReviewId,
     ReviewItem, ReviewStatus, ReviewSubject,
 };
-pub use rollup::{Latencies, Rollup, RollupKey};
+pub use role::Role;
+pub use rollup::{Counts, Latencies, Rollup, RollupKey};
 pub use secret::{SecretUse, SecretUseError};
 pub use source::{
     ForgottenAt, ForgottenSources, MAX_SOURCE_RECORDS, MAX_SOURCES, Replacement, SourceRecord,
@@ -96,6 +101,7 @@ pub use version::{
     Digest, DigestError, PluginChange, PluginOutcome, RejectedVersion, ServingVersion,
     VersionChoice,
 };
+pub use visibility::Visibility;
 use whose::is_about;
-pub use whose::{RecordFilter, RecordRow, Visibility};
+pub use whose::{RecordFilter, RecordRow};
 pub use words::{counted, nearest, visible, without_place};

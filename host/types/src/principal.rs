@@ -12,7 +12,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::ids::check_outside_id;
-use super::{AgentId, FieldError, IdError, Role, TextId, Token, limits};
+use super::{AgentId, FieldError, IdError, Role, TextId, limits};
 
 /// The identity of a caller.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -96,14 +96,6 @@ impl<'a> Writer<'a> {
 }
 
 impl Principal {
-    /// The bearer of a token.
-    pub fn of(token: &Token) -> Self {
-        match &token.agent_id {
-            Some(agent) => Self::Agent(agent.clone()),
-            None => Self::Token { role: token.role, name: token.name.clone() },
-        }
-    }
-
     /// The agent that asked, by itself or through an integration.
     pub fn agent(&self) -> Option<&AgentId> {
         match self {

@@ -30,12 +30,10 @@ pub struct RollupKey {
     pub model: Option<String>,
 }
 
-/// The sums. Counts of operations stand in the row of the provider that answered; tokens and
-/// amounts stand in the row of the provider and model that the usage names, so that nothing is
-/// counted twice.
+/// What is counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Rollup {
+pub struct Counts {
     /// Operations that have ended.
     pub operations: u64,
     /// Those that asked: query, list and get.
@@ -66,16 +64,24 @@ pub struct Rollup {
     pub output_tokens: u64,
     /// Tokens that were embedded.
     pub embedding_tokens: u64,
+}
+
+/// The sums. Counts of operations stand in the row of the provider that answered; tokens and
+/// amounts stand in the row of the provider and model that the usage names, so that nothing is
+/// counted twice.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Rollup {
+    /// Everything that is counted.
+    #[serde(flatten)]
+    pub counts: Counts,
     /// The cost that was billed directly: the sum of the cost events.
     #[serde(rename = "costMicrocents", with = "super::usage::whole")]
-    #[schemars(skip)]
     pub cost: Microcents,
     /// The cost that providers reported in all, with or without a biller.
     #[serde(rename = "reportedCostMicrocents", with = "super::usage::whole")]
-    #[schemars(skip)]
     pub reported_cost: Microcents,
     /// How long operations took.
-    #[schemars(skip)]
     pub latency: Latencies,
 }
 
@@ -150,7 +156,7 @@ impl Rollup {
         if let Some(us) = operation.latency_us {
             latency.add(us);
         }
-        Self {
+        let counts = Counts {
             operations: 1,
             reads: one(kind.is_read()),
             writes: one(kind.is_write()),
@@ -167,19 +173,23 @@ impl Rollup {
                 Outcome::Failed | Outcome::TimedOut | Outcome::Trapped | Outcome::Interrupted
             )),
             refused: one(outcome == Outcome::Refused),
-            latency,
-            ..Self::default()
-        }
+            ..Counts::default()
+        };
+        Self { counts, latency, ..Self::default() }
     }
 
     fn used(usage: &Usage) -> Self {
         let reported = usage.cost.unwrap_or_default();
         let is_billed = usage.attribution() == AttributionMode::BilledDirectly;
-        Self {
+        let counts = Counts {
             input_tokens: usage.input_tokens.unwrap_or(0),
             cached_input_tokens: usage.cached_input_tokens.unwrap_or(0),
             output_tokens: usage.output_tokens.unwrap_or(0),
             embedding_tokens: usage.embedding_tokens.unwrap_or(0),
+            ..Counts::default()
+        };
+        Self {
+            counts,
             cost: if is_billed { reported } else { Microcents::default() },
             reported_cost: reported,
             ..Self::default()
@@ -188,22 +198,23 @@ impl Rollup {
 
     /// Adds another row's sums.
     pub fn add(&mut self, other: &Self) {
+        let (sums, counts) = (&mut self.counts, &other.counts);
         let pairs: [(&mut u64, u64); 17] = [
-            (&mut self.operations, other.operations),
-            (&mut self.reads, other.reads),
-            (&mut self.writes, other.writes),
-            (&mut self.queries, other.queries),
-            (&mut self.empty_queries, other.empty_queries),
-            (&mut self.corrections, other.corrections),
-            (&mut self.extractions, other.extractions),
-            (&mut self.extraction_failures, other.extraction_failures),
-            (&mut self.succeeded, other.succeeded),
-            (&mut self.failed, other.failed),
-            (&mut self.refused, other.refused),
-            (&mut self.input_tokens, other.input_tokens),
-            (&mut self.cached_input_tokens, other.cached_input_tokens),
-            (&mut self.output_tokens, other.output_tokens),
-            (&mut self.embedding_tokens, other.embedding_tokens),
+            (&mut sums.operations, counts.operations),
+            (&mut sums.reads, counts.reads),
+            (&mut sums.writes, counts.writes),
+            (&mut sums.queries, counts.queries),
+            (&mut sums.empty_queries, counts.empty_queries),
+            (&mut sums.corrections, counts.corrections),
+            (&mut sums.extractions, counts.extractions),
+            (&mut sums.extraction_failures, counts.extraction_failures),
+            (&mut sums.succeeded, counts.succeeded),
+            (&mut sums.failed, counts.failed),
+            (&mut sums.refused, counts.refused),
+            (&mut sums.input_tokens, counts.input_tokens),
+            (&mut sums.cached_input_tokens, counts.cached_input_tokens),
+            (&mut sums.output_tokens, counts.output_tokens),
+            (&mut sums.embedding_tokens, counts.embedding_tokens),
             (&mut self.cost.0, other.cost.0),
             (&mut self.reported_cost.0, other.reported_cost.0),
         ];

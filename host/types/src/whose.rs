@@ -6,33 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::{Checked, check_bytes, check_context_id, check_reference};
-use super::named::named;
 use super::{
     AgentId, BindingId, CompanyId, HookContext, HookKind, OperationId, Principal, RecordHandle,
-    Replacement, Scope, Snippet, SourceKind, SourceRef, limits,
+    Replacement, Scope, Snippet, SourceKind, SourceRef, Visibility, limits,
 };
-
-named!(
-    /// The readers of a record.
-    #[derive(Default)]
-    Visibility, "visibility" {
-        /// Everybody who reads in the company.
-        #[default]
-        Company = "company",
-        /// The agent of the scope that it was written in.
-        Agent = "agent",
-        /// The person of the scope that it was written in: its `subjectId`.
-        Person = "person",
-    }
-);
-
-impl Visibility {
-    /// Whether everybody in the company may read it.
-    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-    pub fn is_company(&self) -> bool {
-        *self == Self::Company
-    }
-}
 
 /// What the host knows of a record: where it is, where it came from, and whose it is. Every field
 /// has a limit.

@@ -2,10 +2,10 @@
 
 use super::{dimension_label, dimension_value};
 use memhost_core::{GroupBy, Sums, SumsRow};
-use memhost_types::{Microcents, Rollup};
+use memhost_types::{Counts, Microcents};
 
 /// The name of a count, and the count.
-type Count = (&'static str, fn(&Rollup) -> u64);
+type Count = (&'static str, fn(&Counts) -> u64);
 
 /// What is counted, in the order of the columns.
 const COUNTS: &[Count] = &[

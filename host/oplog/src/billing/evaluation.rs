@@ -168,15 +168,16 @@ fn uses(operation: &Operation) -> impl Iterator<Item = &RecordHandle> {
 
 #[allow(clippy::cast_precision_loss, reason = "a rate")]
 fn evaluation(binding_key: Option<BindingKey>, sums: &Rollup, hits: Hits) -> Evaluation {
+    let counts = &sums.counts;
     let rate = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
     Evaluation {
         binding_key,
-        queries: sums.queries,
+        queries: counts.queries,
         recall_hit_rate: rate(hits.hit, hits.answered),
-        empty_query_rate: rate(sums.empty_queries, sums.queries),
-        corrections: sums.corrections,
-        extraction_failures: sums.extraction_failures,
-        succeeded: sums.succeeded,
-        failed: sums.failed,
+        empty_query_rate: rate(counts.empty_queries, counts.queries),
+        corrections: counts.corrections,
+        extraction_failures: counts.extraction_failures,
+        succeeded: counts.succeeded,
+        failed: counts.failed,
     }
 }

@@ -6,11 +6,10 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
-use serde::ser::Error as _;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::{BillingError, Ledger};
-use memhost_types::{BindingKey, CompanyId, FieldError, Microcents, Rollup, RollupKey};
+use memhost_types::{BindingKey, CompanyId, Counts, FieldError, Microcents, Rollup, RollupKey};
 
 /// How sums are grouped.
 #[derive(
@@ -83,8 +82,8 @@ pub struct SumsRow {
 #[serde(rename_all = "camelCase")]
 pub struct SumsView {
     /// Everything that is counted.
-    #[serde(flatten, serialize_with = "counts")]
-    pub counts: Rollup,
+    #[serde(flatten)]
+    pub counts: Counts,
     /// The cost that was billed directly: the sum of the cost events.
     #[serde(rename = "costCents")]
     pub cost: Microcents,
@@ -99,21 +98,10 @@ pub struct SumsView {
     pub latency_p99_us: Option<u64>,
 }
 
-/// The counts of sums, without the parts that have fields of their own.
-fn counts<S: Serializer>(sums: &Rollup, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut counts = serde_json::to_value(sums).map_err(S::Error::custom)?;
-    if let Some(counts) = counts.as_object_mut() {
-        for name in ["latency", "costMicrocents", "reportedCostMicrocents"] {
-            counts.remove(name);
-        }
-    }
-    counts.serialize(serializer)
-}
-
 impl From<&Rollup> for SumsView {
     fn from(sums: &Rollup) -> Self {
         Self {
-            counts: sums.clone(),
+            counts: sums.counts.clone(),
             cost: sums.cost,
             reported_cost: sums.reported_cost,
             latency_p50_us: sums.latency.percentile(0.5),

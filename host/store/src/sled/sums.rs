@@ -173,6 +173,8 @@ pub(super) fn rows(
 
 #[cfg(test)]
 mod tests {
+    use memhost_types::Counts;
+
     use super::*;
     use crate::{SledOptions, SledStore};
 
@@ -189,7 +191,10 @@ mod tests {
             provider: format!("provider-{number}"),
             model: Some(format!("model-{number}")),
         };
-        let one = || Rollup { operations: 1, ..Rollup::default() };
+        let one = || Rollup {
+            counts: Counts { operations: 1, ..Counts::default() },
+            ..Rollup::default()
+        };
         let of = |sequence: u64, numbers: std::ops::Range<usize>, day: Date| Applied {
             company: company.clone(),
             sequence,
@@ -208,9 +213,9 @@ mod tests {
         let of_day = |wanted: Date| rows.iter().filter(move |(key, _)| key.day == wanted);
         assert_eq!((of_day(day).count(), of_day(next).count()), (MOST_ROWS + 1, 3));
         let (_, others) = rows.iter().find(|(key, _)| key.provider == OTHERS).unwrap();
-        assert_eq!(others.operations, 40);
+        assert_eq!(others.counts.operations, 40);
         assert_eq!(
-            of_day(day).map(|(_, sums)| sums.operations).sum::<u64>(),
+            of_day(day).map(|(_, sums)| sums.counts.operations).sum::<u64>(),
             MOST_ROWS as u64 - 1 + 50
         );
     }

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
-use super::{OriginError, shown};
+use super::error::{OriginError, shown};
 
 const MAX_HOST_BYTES: usize = 253;
 const MAX_LABEL_BYTES: usize = 63;

@@ -51,7 +51,7 @@ fn a_stored_store_of_this_format_opens_and_a_newer_one_does_not() {
         assert_eq!(all(&store, "acme", &agents, 7).len(), 20);
         let days =
             block_on(store.rollups(&company("acme"), date(2026, 1, 1), date(2030, 1, 1))).unwrap();
-        assert_eq!(days.iter().map(|(_, row)| row.operations).sum::<u64>(), 24);
+        assert_eq!(days.iter().map(|(_, row)| row.counts.operations).sum::<u64>(), 24);
         assert_eq!(
             block_on(store.scan(Table::Bindings, b"acme\0", None, 10)).unwrap().entries.len(),
             2
@@ -79,7 +79,7 @@ fn every_operation_is_summed_once_whether_or_not_it_is_indexed_again() {
             assert_eq!(rows.len(), 1, "{rows:?}");
             let (key, row) = &rows[0];
             assert_eq!(
-                (key.day, row.queries, row.empty_queries),
+                (key.day, row.counts.queries, row.counts.empty_queries),
                 (date(1970, 1, 1), 10 * round, 10 * round)
             );
             indexed(&store);
@@ -262,7 +262,10 @@ fn old_operations_go_with_their_index_and_the_numbers_go_on() {
     let ada = OperationFilter { agent_id: Some("ada".to_owned()), ..OperationFilter::default() };
     assert_eq!(all(&store, "acme", &ada, 3), [8_999, 8_997, 8_995, 8_993, 8_991]);
     assert_eq!(block_on(store.operation_range(&company("acme"))).unwrap(), Some((8_990, 9_000)));
-    assert_eq!(sums(&store, "acme").iter().map(|(_, row)| row.operations).sum::<u64>(), 9_000);
+    assert_eq!(
+        sums(&store, "acme").iter().map(|(_, row)| row.counts.operations).sum::<u64>(),
+        9_000
+    );
     assert_eq!(block_on(store.verify()).unwrap(), Vec::<String>::new());
     // Never the newest one.
     indexed(&store);
