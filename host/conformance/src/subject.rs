@@ -36,7 +36,7 @@ pub(crate) struct Candidate {
 /// Why the provider's schema of its configuration cannot be used, if it has one and it cannot.
 pub(crate) async fn schema_problem(service: &Service, component: &Component) -> Option<String> {
     let schema = component.description().config_schema.as_ref()?;
-    service.sandbox().config_errors(schema, &Value::Object(JsonObject::new())).await.err()
+    service.control().sandbox().config_errors(schema, &Value::Object(JsonObject::new())).await.err()
 }
 
 /// The binding of one rule. Its scope is of that rule only, too: a provider may store all scopes in
