@@ -3,10 +3,9 @@
 mod diff;
 
 use maud::{Markup, html};
-use serde::Deserialize;
 
 use super::components::{
-    CompanyView, Page, QueryParams, View, binding_link, empty, pager, short_id, time,
+    CompanyView, ListParams, Page, View, binding_link, empty, first_note, pager, short_id, time,
 };
 use memhost_executor::off_executor;
 use memhost_http::{Problem, permission};
@@ -17,24 +16,16 @@ const OPEN: usize = 8;
 /// The same for a new thing, which has no values before.
 const FEW: usize = 3;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ActivityQuery {
-    cursor: Option<String>,
-}
-
 pub(super) async fn list(
     view: CompanyView<permission::View>,
-    params: QueryParams<ActivityQuery>,
+    params: ListParams<()>,
 ) -> Result<Markup, Problem> {
     let page =
         view.service.control().activity(&view.company, params.query.cursor.as_deref()).await?;
     let body = html! {
         @if page.items.is_empty() {
             (empty("No activity yet", &html! {
-                "The first operation of a company creates its binding: " code {
-                    "memhost note --company " (view.company) " 'Deploys are frozen on Fridays'"
-                }
+                "The first operation of a company creates its binding: " (first_note(view.company.as_str()))
             }))
         } @else {
             ol.log {

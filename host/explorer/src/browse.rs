@@ -3,10 +3,10 @@
 use maud::{Markup, html};
 
 use super::components::{
-    CompanyView, FilterForm, PAGE_SIZE, Page, QueryParams, Row, View, empty, long, pager, table,
-    wide,
+    CompanyView, FilterForm, PAGE_SIZE, Page, QueryParams, Row, View, empty, long, pager, query,
+    table, wide,
 };
-use super::records::{address, fields, no_binding, record_path, scope_query};
+use super::records::scope::{address, fields, no_binding, pairs, record_path, scope_query};
 use memhost_http::{Problem, permission};
 use memhost_types::{BindingKey, BrowseNode, BrowseRequest, OperationKind, Scope};
 
@@ -78,13 +78,8 @@ pub(super) async fn page(
 
 /// The address of a node.
 fn node(view: &View, named: Option<&BindingKey>, scope: &Scope, path: &str) -> String {
-    let href = address(&view.at(&["browse"]), named, scope);
-    let joint = if href.contains('?') { '&' } else { '?' };
-    if path.is_empty() {
-        href
-    } else {
-        format!("{href}{joint}path={}", super::components::escape(path))
-    }
+    let path = ("path", Some(path).filter(|path| !path.is_empty()));
+    format!("{}{}", view.at(&["browse"]), query(pairs(named, scope).chain([path])))
 }
 
 /// The names and paths of what is above a node, and its own name. A path is the provider's own;

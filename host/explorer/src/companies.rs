@@ -3,26 +3,21 @@
 use axum::response::{IntoResponse, Response};
 use maud::html;
 
-use super::components::{Page, Row, View, count, empty, number, table};
+use super::components::{Page, Row, View, count, empty, first_note, number, table};
 use super::guard::redirect;
 use memhost_core::Act;
 use memhost_http::Problem;
 
 /// An operator chooses a company. Any other caller belongs to one, and is sent there.
 pub(super) async fn list(view: View) -> Result<Response, Problem> {
-    if let Some(company) = view.caller.company() {
-        let page: &[&str] = if view.service.tenancy().allows(&view.caller, Act::View, company) {
-            &[]
-        } else {
-            &["query"]
-        };
-        return Ok(redirect(&View::company_at(company, page)));
+    if let Some(home) = View::home(&view.service, &view.caller) {
+        return Ok(redirect(&home));
     }
-    view.service.tenancy().allow(&view.caller, Act::Host, None).await?;
-    let companies = view.service.tenancy().companies();
+    view.service.allow(&view.caller, Act::Host, None).await?;
+    let companies = view.service.companies();
     let mut rows = Vec::new();
     for company in &companies {
-        let bindings = view.service.control().bindings(company).await.unwrap_or_default();
+        let bindings = view.service.bindings(company).await.unwrap_or_default();
         let default = bindings.iter().find(|binding| binding.is_default);
         let row = Row::to(View::company_at(company, &[]))
             .key(company)
@@ -31,15 +26,11 @@ pub(super) async fn list(view: View) -> Result<Response, Problem> {
             .cell(number("Bindings"), count(bindings.len() as u64));
         rows.push(row);
     }
-    let erasing = view.service.tenancy().erasing();
+    let erasing = view.service.erasing();
     let body = if companies.is_empty() && erasing.is_empty() {
         empty(
             "No companies yet",
-            &html! {
-                "A company's first record creates it: " code {
-                    "memhost note --company acme 'Deploys are frozen on Fridays'"
-                }
-            },
+            &html! { "A company's first record creates it: " (first_note("acme")) },
         )
     } else {
         html! {

@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use super::components::{
-    Choice, CompanyView, Control, FilterForm, ListParams, PAGE_SIZE, Page, Row, Tone, View, badge,
-    duration_us, filter_fields, listing, long, number, table, time, wide, words,
+    Choice, CompanyView, Control, ListParams, PAGE_SIZE, Page, Row, Tone, View, badge, duration_us,
+    filter_fields, listing, long, number, time, wide, words,
 };
 use memhost_http::{Problem, permission};
 use memhost_types::{Event, EventFilter, EventType};
@@ -62,13 +62,8 @@ pub(super) async fn list(
             "memhost agent-hooks --help"
         } " names the tools."
     };
-    let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
-    let body = html! {
-        (FilterForm::of(&view, &params))
-        (listing(
-            &view, &params, "events", page_of, ("No events yet", &none), &table("Events", rows),
-        ))
-    };
+    let (names, none) = (("Events", "events"), ("No events yet", &none));
+    let body = listing(&view, &params, names, page.next_cursor.as_deref(), none, rows);
     Ok(Page::new(&view, "Events", "Sessions and tool calls of agents, newest first.").render(&body))
 }
 

@@ -6,11 +6,10 @@ use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
 use super::components::{
-    CompanyView, CsrfForm, FilterForm, Page, QueryParams, Row, View, confirm, empty, escape, form,
-    panel, sentence, table, time, unix_lines, unprocessable, whole,
+    CompanyView, CsrfForm, FilterForm, Page, QueryParams, Row, View, confirm, empty, form, panel,
+    query, sentence, table, time, unix_lines, unprocessable, whole,
 };
 use super::guard::redirect;
-use memhost_core::Act;
 use memhost_http::{Problem, ProblemCode, permission};
 use memhost_integrations::{
     Fact, FactOwner, FactSource, Facts, MAX_FACT_CHARS, PageSpaceOptions, own_user,
@@ -19,14 +18,6 @@ use memhost_types::OperationKind;
 
 /// Rows of one list. PageSpace allows fifty, but a list may have been written with a higher limit.
 const MOST_SHOWN: usize = 200;
-
-/// Whose facts a page shows: a user's, a drive's, or what a chat of that user in that drive has.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct FactsQuery {
-    user: Option<String>,
-    drive: Option<String>,
-}
 
 /// Which of the lists a form is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,26 +39,19 @@ impl Whose {
     }
 }
 
-/// A form: the owners of its page, and which of the lists it is about.
-#[derive(Deserialize)]
+/// The fields of the page and of its forms. A page shows the facts of a user, of a drive, or what a
+/// chat of that user in that drive has.
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct FactsForm {
+pub(super) struct FactsFields {
     user: Option<String>,
     drive: Option<String>,
-    whose: Whose,
+    /// The list that a form is about.
+    whose: Option<Whose>,
     /// The sentence to add.
     fact: Option<String>,
     /// The fact to remove.
     id: Option<String>,
-}
-
-/// A list to remove as a whole.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ClearQuery {
-    user: Option<String>,
-    drive: Option<String>,
-    whose: Whose,
 }
 
 /// The values of a refused form, to show it again: the list, the sentence and the reason.
@@ -83,15 +67,15 @@ struct Shown<'a> {
 
 impl<'a> Shown<'a> {
     /// The caller's own facts where the token is for one user, and those that the address names.
-    fn new(view: &'a View, user: Option<String>, drive: Option<String>) -> Result<Self, Problem> {
+    fn new(view: &'a View, fields: &FactsFields) -> Result<Self, Problem> {
         let missing = || {
             let detail = "this company has no facts of PageSpace; `[integrations.pagespace]` in \
-                          the host's \
-                          configuration names the company that has";
+                          the host's configuration names the company that has";
             Problem::new(ProblemCode::NotFound, detail)
         };
         let options = view.pagespace().ok_or_else(missing)?;
-        Ok(Self { view, options, user: user.or_else(|| own_user(&view.caller)), drive })
+        let user = fields.user.clone().or_else(|| own_user(&view.caller));
+        Ok(Self { view, options, user, drive: fields.drive.clone() })
     }
 
     fn facts(&self, whose: Whose) -> Result<Option<Facts>, Problem> {
@@ -105,21 +89,18 @@ impl<'a> Shown<'a> {
             .transpose()
     }
 
-    /// The facts that a form is about.
-    fn of_form(&self, whose: Whose) -> Result<Facts, Problem> {
-        let missing =
-            || Problem::invalid(format!("{} is missing", whose.as_str())).at(whose.as_str());
-        self.facts(whose)?.ok_or_else(missing)
+    /// The list that a form is about.
+    fn of_form(&self, fields: &FactsFields) -> Result<(Whose, Facts), Problem> {
+        let missing = |name: &str| Problem::invalid(format!("{name} is missing")).at(name);
+        let whose = fields.whose.ok_or_else(|| missing("whose"))?;
+        Ok((whose, self.facts(whose)?.ok_or_else(|| missing(whose.as_str()))?))
     }
 
     /// An address with the owners of this page.
     fn at(&self, parts: &[&str], rest: &[(&str, &str)]) -> String {
         let owners = [("user", self.user.as_deref()), ("drive", self.drive.as_deref())];
-        let owners = owners.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        let all = owners
-            .chain(rest.iter().copied())
-            .map(|(name, value)| format!("{name}={}", escape(value)));
-        format!("{}?{}", self.view.at(parts), all.collect::<Vec<_>>().join("&"))
+        let rest = rest.iter().map(|(name, value)| (*name, Some(*value)));
+        format!("{}{}", self.view.at(parts), query(owners.into_iter().chain(rest)))
     }
 
     fn hidden(&self, whose: Whose) -> Markup {
@@ -138,16 +119,15 @@ impl<'a> Shown<'a> {
 
 pub(super) async fn list(
     view: CompanyView<permission::List>,
-    params: QueryParams<FactsQuery>,
+    params: QueryParams<FactsFields>,
 ) -> Result<Response, Problem> {
-    let FactsQuery { user, drive } = params.query.clone();
-    let shown = Shown::new(&view, user, drive)?;
+    let shown = Shown::new(&view, &params.query)?;
     Ok(page(&shown, Some(&params), None).await?.into_response())
 }
 
 async fn page(
     shown: &Shown<'_>,
-    params: Option<&QueryParams<FactsQuery>>,
+    params: Option<&QueryParams<FactsFields>>,
     refused: Option<Refused<'_>>,
 ) -> Result<Markup, Problem> {
     let mut lists = Vec::new();
@@ -260,11 +240,11 @@ fn add_form(shown: &Shown<'_>, whose: Whose, refused: Option<Refused<'_>>) -> Ma
 
 pub(super) async fn add(
     view: CompanyView<permission::RecordUpsert>,
-    CsrfForm(given): CsrfForm<FactsForm>,
+    CsrfForm(given): CsrfForm<FactsFields>,
 ) -> Result<Response, Problem> {
-    let shown = Shown::new(&view, given.user, given.drive)?;
-    let (whose, fact) = (given.whose, unix_lines(given.fact.as_deref().unwrap_or_default()));
-    let facts = shown.of_form(whose)?;
+    let shown = Shown::new(&view, &given)?;
+    let (whose, facts) = shown.of_form(&given)?;
+    let fact = unix_lines(given.fact.as_deref().unwrap_or_default());
     // Whoever types it here is a person.
     let by = own_user(&view.caller).unwrap_or_else(|| view.caller.principal().to_string());
     match facts.add(&fact, Some(FactSource::User), Some(by)).await {
@@ -281,23 +261,23 @@ pub(super) async fn add(
 
 pub(super) async fn delete(
     view: CompanyView<permission::Forget>,
-    CsrfForm(given): CsrfForm<FactsForm>,
+    CsrfForm(given): CsrfForm<FactsFields>,
 ) -> Result<Response, Problem> {
-    let shown = Shown::new(&view, given.user, given.drive)?;
+    let shown = Shown::new(&view, &given)?;
+    let (whose, facts) = shown.of_form(&given)?;
     let missing = || Problem::invalid("id is missing").at("id");
-    shown.of_form(given.whose)?.remove(given.id.as_deref().ok_or_else(missing)?).await?;
+    facts.remove(given.id.as_deref().ok_or_else(missing)?).await?;
     view.flash("Deleted. Agents no longer get it.");
-    Ok(shown.back(given.whose))
+    Ok(shown.back(whose))
 }
 
 /// Asks first: removing all cannot be undone.
 pub(super) async fn ask_clear(
     view: CompanyView<permission::Forget>,
-    params: QueryParams<ClearQuery>,
+    params: QueryParams<FactsFields>,
 ) -> Result<Markup, Problem> {
-    let ClearQuery { user, drive, whose } = params.query;
-    let shown = Shown::new(&view, user, drive)?;
-    let facts = shown.of_form(whose)?;
+    let shown = Shown::new(&view, &params.query)?;
+    let (whose, facts) = shown.of_form(&params.query)?;
     if !facts.allows(OperationKind::Forget) {
         let detail = "only an administrator or the owner of a drive may remove a drive's facts";
         return Err(Problem::new(ProblemCode::Forbidden, detail));
@@ -320,15 +300,11 @@ pub(super) async fn ask_clear(
 
 pub(super) async fn clear(
     view: CompanyView<permission::Forget>,
-    CsrfForm(given): CsrfForm<FactsForm>,
+    CsrfForm(given): CsrfForm<FactsFields>,
 ) -> Result<Response, Problem> {
-    let shown = Shown::new(&view, given.user, given.drive)?;
-    let removed = shown.of_form(given.whose)?.clear().await?;
+    let shown = Shown::new(&view, &given)?;
+    let (whose, facts) = shown.of_form(&given)?;
+    let removed = facts.clear().await?;
     view.flash(format!("Removed {removed} {}.", if removed == 1 { "fact" } else { "facts" }));
-    Ok(shown.back(given.whose))
-}
-
-/// Whether the caller sees the page in the navigation.
-pub(super) fn is_shown(view: &View) -> bool {
-    view.pagespace().is_some() && view.allows(Act::Operate(OperationKind::List))
+    Ok(shown.back(whose))
 }

@@ -11,7 +11,8 @@ use maud::html;
 use percent_encoding::percent_decode_str;
 
 use super::components::{self, Theme, View};
-use super::{Explorer, session};
+use super::session;
+use super::state::Explorer;
 use memhost_core::Service;
 use memhost_http::Problem;
 use memhost_types::Origin;
@@ -114,8 +115,7 @@ fn ask_first(request: &Request) -> Response {
     let wanted = request.uri().path_and_query().map_or("/", |wanted| wanted.as_str());
     let body = html! {
         p { "A link of another site leads to this page. Opening it asks a memory provider, which \
-             is recorded and may cost \
-             something." }
+             is recorded and may cost something." }
         p { a.button.primary href=(wanted) { "Open the page" } }
     };
     components::bare("Open the page?", &body).into_response()

@@ -4,10 +4,10 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use super::components::{
-    Choice, CompanyView, Control, CsrfForm, Details, FilterForm, ListParams, NoFields, PAGE_SIZE,
-    Page, Row, Tone, View, badge, binding_link, bytes, count, filter_fields, form, hook_kinds,
-    job_status, listing, long, number, operation_link, panel, record_link, scope_details, sentence,
-    short_id, source_link, table, time, wide, words,
+    Choice, CompanyView, Control, CsrfForm, Details, ListParams, NoFields, PAGE_SIZE, Page, Row,
+    Tone, View, badge, binding_link, bytes, count, filter_fields, form, hook_kinds, job_status,
+    listing, long, number, operation_link, panel, record_link, scope_details, sentence, short_id,
+    source_link, table, time, wide, words,
 };
 use super::guard::redirect;
 use memhost_core::{Act, DeliveryAction};
@@ -93,14 +93,10 @@ pub(super) async fn list(
         } ", or install "
         code { "memhost agent-hooks" } "."
     };
-    let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
+    let (names, none) = (("Deliveries", "deliveries"), ("No deliveries yet", &none));
     let body = html! {
-        (FilterForm::of(&view, &params))
-        (listing(
-            &view, &params, "deliveries", page_of, ("No deliveries yet", &none),
-            &table("Deliveries", rows),
-        ))
-        @if is_first { (panel("subscriptions", "Subscriptions", &subscriptions(&view).await?)) }
+        (listing(&view, &params, names, page.next_cursor.as_deref(), none, rows))
+        @if is_first { (panel("subscriptions", "Subscriptions", subscriptions(&view).await?)) }
     };
     let dead =
         html! { a.button href=(params.with(&view, "status", Some("dead"))) { "Dead letters" } };
@@ -147,17 +143,15 @@ pub(super) async fn show(
     };
     let body = html! {
         div.stack #delivery data-live {
-            @if let Some(error) = &delivery.error {
-                p.wrong { (sentence(&error.message)) }
-            }
+            @if let Some(error) = &delivery.error { p.wrong { (sentence(&error.message)) } }
             div.two {
                 div.stack {
-                    (panel("state", "Status", &html! { (state(&view, &delivery)) }))
-                    (panel("came", "Result", &came(&view, &delivery)))
+                    (panel("state", "Status", state(&view, &delivery)))
+                    (panel("came", "Result", came(&view, &delivery)))
                 }
                 div.stack {
-                    (panel("times", "Timeline", &html! { (times(&view, &delivery)) }))
-                    (panel("about", "Details", &html! { (about(&view, &delivery)) }))
+                    (panel("times", "Timeline", times(&view, &delivery)))
+                    (panel("about", "Details", about(&view, &delivery)))
                 }
             }
         }

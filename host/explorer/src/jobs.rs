@@ -6,10 +6,10 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use super::components::{
-    Choice, CompanyView, Control, CsrfForm, Details, FilterForm, ListParams, NoFields, PAGE_SIZE,
-    Page, Row, View, binding_link, capture_hook_kinds, choices, confirm, count, duration_us,
-    filter_fields, form, job_status, listing, long, number, operation_link, panel, record_link,
-    scope_details, sentence, short_id, source_link, source_text, table, time, wide, words,
+    Choice, CompanyView, Control, CsrfForm, Details, ListParams, NoFields, PAGE_SIZE, Page, Row,
+    View, binding_link, capture_hook_kinds, choices, confirm, count, duration_us, filter_fields,
+    form, job_status, listing, long, number, operation_link, panel, record_list, scope_details,
+    sentence, short_id, source_link, source_text, time, wide, words,
 };
 use super::guard::redirect;
 use memhost_core::Act;
@@ -63,11 +63,8 @@ pub(super) async fn list(
             "memhost capture --help"
         } "."
     };
-    let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
-    let body = html! {
-        (FilterForm::of(&view, &params))
-        (listing(&view, &params, "jobs", page_of, ("No jobs yet", &none), &table("Jobs", rows)))
-    };
+    let (names, none) = (("Jobs", "jobs"), ("No jobs yet", &none));
+    let body = listing(&view, &params, names, page.next_cursor.as_deref(), none, rows);
     Ok(Page::new(&view, "Jobs", "Extraction jobs that captures created, newest first.")
         .live("jobs")
         .render(&body))
@@ -80,17 +77,15 @@ pub(super) async fn show(
     let job = view.service.control().job(&view.company, id).await?;
     let body = html! {
         div.stack #job data-live {
-            @if let Some(error) = &job.error {
-                p.wrong { (sentence(error)) }
-            }
+            @if let Some(error) = &job.error { p.wrong { (sentence(error)) } }
             div.two {
                 div.stack {
-                    (panel("state", "Status", &html! { (state(&view, &job)) }))
-                    (panel("records", "Records", &records(&view, &job)))
+                    (panel("state", "Status", state(&view, &job)))
+                    (panel("records", "Records", records(&view, &job)))
                 }
                 div.stack {
-                    (panel("times", "Timeline", &html! { (times(&view, &job)) }))
-                    (panel("origin", "Origin", &html! { (origin(&view, &job)) }))
+                    (panel("times", "Timeline", times(&view, &job)))
+                    (panel("origin", "Origin", origin(&view, &job)))
                 }
             }
         }
@@ -161,20 +156,11 @@ fn origin(view: &View, job: &Job) -> Details {
 }
 
 fn records(view: &View, job: &Job) -> Markup {
-    let made = job.record_count.unwrap_or(0);
-    let shown = u32::try_from(job.records.len()).unwrap_or(u32::MAX);
-    html! {
-        @if job.records.is_empty() {
-            p.soft { @if job.status.is_end() { "No records." } @else { "No records yet." } }
-        } @else {
-            ul.list {
-                @for handle in &job.records {
-                    li { (record_link(view, job.binding_key.as_str(), handle)) }
-                }
-            }
-            @if made > shown { p.help { (count(u64::from(made - shown))) " more." } }
-        }
+    if job.records.is_empty() {
+        let none = if job.status.is_end() { "No records." } else { "No records yet." };
+        return html! { p.soft { (none) } };
     }
+    record_list(view, job.binding_key.as_str(), &job.records, job.record_count.unwrap_or(0))
 }
 
 /// Asks first: a provider may delete what it had when a job is cancelled.
@@ -187,8 +173,7 @@ pub(super) async fn ask_cancel(
     let body = html! {
         p.about {
             "Work in progress may finish, but its result is discarded. The provider is told to \
-             stop. You can retry "
-            "the job later."
+             stop. You can retry the job later."
         }
         (confirm(&view, &view.path, "Cancel job", &[], &here))
     };

@@ -8,6 +8,7 @@ mod browse;
 mod companies;
 mod components;
 mod costs;
+mod escape;
 mod events;
 mod facts;
 mod guard;
@@ -24,7 +25,7 @@ mod reference;
 mod reviews;
 mod session;
 mod sign_in;
-mod sign_in_link;
+mod state;
 mod tokens;
 
 use std::sync::Arc;
@@ -42,18 +43,10 @@ use memhost_http::{AdminToken, detach_from_client};
 use memhost_integrations::PageSpaceOptions;
 use memhost_types::Origin;
 pub use reference::{STYLE as REFERENCE_STYLE, page as reference_page};
+use state::Explorer;
 
 /// The largest body of a request to sign in: a token, and a path to go on to.
 const MAX_SIGN_IN_BYTES: usize = 64 << 10;
-
-/// The state that all pages share.
-pub(crate) struct Explorer {
-    admin: AdminToken,
-    sessions: session::Sessions,
-    sign_in_links: sign_in_link::SignInLinks,
-    links: SourceLinks,
-    pagespace: Option<PageSpaceOptions>,
-}
 
 /// Every page. Pages of `frame_ancestors` may show them in a frame; with none, nobody may. The
 /// company of `pagespace` has a page of its facts. `bound` puts a layer around the pages that need
@@ -90,7 +83,7 @@ pub fn routes(
         .route("/sign-in", get(sign_in::page).post(sign_in::sign_in))
         .route_layer(from_fn(components::as_page))
         // For programs: what goes wrong is said in JSON.
-        .route("/sign-in/link", post(sign_in_link::make))
+        .route("/sign-in/link", post(sign_in::make_link))
         // Anybody sends these.
         .layer(DefaultBodyLimit::max(MAX_SIGN_IN_BYTES))
         .layer(axum::Extension(explorer));
@@ -103,13 +96,19 @@ fn memory() -> Router<Arc<Service>> {
     Router::new()
         .route("/", get(overview::show))
         .route("/operations", get(operations::list))
-        .route("/operations/{id}", get(operations::show))
+        .route("/operations/{id}", get(operations::show::show))
         .route("/live", get(live::follow))
-        .route("/records", get(records::list))
-        .route("/records/{binding}/{*record}", get(records::show))
-        .route("/new-record", get(records::new).post(records::create))
-        .route("/correct/{binding}/{*record}", get(records::ask_correct).post(records::correct))
-        .route("/forget/{binding}/{*record}", get(records::ask_forget).post(records::forget))
+        .route("/records", get(records::list::list))
+        .route("/records/{binding}/{*record}", get(records::show::show))
+        .route("/new-record", get(records::write::new).post(records::write::create))
+        .route(
+            "/correct/{binding}/{*record}",
+            get(records::change::ask_correct).post(records::change::correct),
+        )
+        .route(
+            "/forget/{binding}/{*record}",
+            get(records::change::ask_forget).post(records::change::forget),
+        )
         .route("/facts", get(facts::list).post(facts::add))
         .route("/facts/delete", post(facts::delete))
         .route("/facts/clear", get(facts::ask_clear).post(facts::clear))
@@ -129,23 +128,26 @@ fn rules() -> Router<Arc<Service>> {
         .route("/hooks", get(hooks::list))
         .route("/hooks/{id}", get(hooks::show))
         .route("/hooks/{id}/replay", post(hooks::replay))
-        .route("/resolve", get(bindings::resolve))
-        .route("/new-binding", get(bindings::new))
-        .route("/bindings", get(bindings::list).post(bindings::create))
-        .route("/bindings/{key}", get(bindings::show))
-        .route("/bindings/{key}/edit", get(bindings::edit).post(bindings::update))
-        .route("/bindings/{key}/switch", post(bindings::switch))
-        .route("/bindings/{key}/reset", post(bindings::reset))
-        .route("/bindings/{key}/grants", post(bindings::set_grants))
-        .route("/bindings/{key}/default", post(bindings::set_default))
-        .route("/bindings/{key}/agents", post(bindings::set_agent))
-        .route("/bindings/{key}/delete", get(bindings::ask_delete).post(bindings::delete))
-        .route("/costs", get(costs::list))
-        .route("/costs.csv", get(costs::export))
-        .route("/cost-events", get(costs::events))
-        .route("/charges", get(costs::charges))
-        .route("/budgets", get(costs::budgets).post(costs::set_budget))
-        .route("/budgets/remove", post(costs::remove_budget))
+        .route("/resolve", get(bindings::list::resolve))
+        .route("/new-binding", get(bindings::form::new))
+        .route("/bindings", get(bindings::list::list).post(bindings::form::create))
+        .route("/bindings/{key}", get(bindings::show::show))
+        .route("/bindings/{key}/edit", get(bindings::form::edit).post(bindings::form::update))
+        .route("/bindings/{key}/switch", post(bindings::change::switch))
+        .route("/bindings/{key}/reset", post(bindings::change::reset))
+        .route("/bindings/{key}/grants", post(bindings::grants::set))
+        .route("/bindings/{key}/default", post(bindings::change::set_default))
+        .route("/bindings/{key}/agents", post(bindings::change::set_agent))
+        .route(
+            "/bindings/{key}/delete",
+            get(bindings::change::ask_delete).post(bindings::change::delete),
+        )
+        .route("/costs", get(costs::sums::list))
+        .route("/costs.csv", get(costs::sums::export))
+        .route("/cost-events", get(costs::events::events))
+        .route("/charges", get(costs::events::charges))
+        .route("/budgets", get(costs::budgets::list).post(costs::budgets::set))
+        .route("/budgets/remove", post(costs::budgets::remove))
         .route("/activity", get(activity::list))
         .route("/events", get(events::list))
 }
@@ -161,8 +163,8 @@ fn host() -> Router<Arc<Service>> {
 /// The pages of tokens: a company's, or the host's.
 fn token_pages() -> Router<Arc<Service>> {
     Router::new()
-        .route("/tokens", get(tokens::list).post(tokens::create))
-        .route("/tokens/new", get(tokens::new))
+        .route("/tokens", get(tokens::list).post(tokens::form::create))
+        .route("/tokens/new", get(tokens::form::new))
         .route("/tokens/{id}/rotate", get(tokens::ask_rotate).post(tokens::rotate))
         .route("/tokens/{id}/revoke", get(tokens::ask_revoke).post(tokens::revoke))
 }

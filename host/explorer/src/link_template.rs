@@ -1,12 +1,8 @@
 //! Links to the pages of the issues and runs that memory came from: addresses with a place for an
 //! id.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-
+use crate::escape::escape;
 use memhost_types::{CompanyId, Origin};
-
-/// The characters that are not escaped in an address.
-const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 const COMPANY: &str = "{companyId}";
 const AGENT: &str = "{agentId}";
@@ -83,7 +79,7 @@ impl LinkTemplate {
             if self.text.contains(place) {
                 let value = value.filter(|value| !matches!(*value, "." | ".."))?;
                 // An escaped value has no place in it.
-                address = address.replace(place, &utf8_percent_encode(value, PLAIN).to_string());
+                address = address.replace(place, &escape(value));
             }
         }
         Some(address)

@@ -1,14 +1,12 @@
 //! The operation log, and one operation with its whole record.
 
-mod show;
+pub(super) mod show;
 
 use maud::{Markup, html};
 
-pub(super) use show::show;
-
 use super::components::{
-    CompanyView, Control, FilterForm, ListParams, Page, Row, View, choices, duration_us,
-    filter_fields, hook_kinds, listing, money, number, outcome, table, time, words,
+    CompanyView, Control, ListParams, Page, Row, View, choices, duration_us, filter_fields,
+    first_note, hook_kinds, listing, money, number, outcome, time, words,
 };
 use memhost_http::{Problem, permission};
 use memhost_types::{
@@ -52,14 +50,11 @@ pub(super) async fn list(
         .await?;
     let none = html! {
         "Every request to memory is recorded here. "
-        code { "memhost note --company " (view.company) " 'Deploys are frozen on Fridays'" }
+        (first_note(view.company.as_str()))
     };
-    let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
-    let table = rows(&view, "Operations", &page.items);
-    let body = html! {
-        (FilterForm::of(&view, &params))
-        (listing(&view, &params, "operations", page_of, ("No operations yet", &none), &table))
-    };
+    let (names, none) = (("Operations", "operations"), ("No operations yet", &none));
+    let rows = rows(&view, &page.items);
+    let body = listing(&view, &params, names, page.next_cursor.as_deref(), none, rows);
     Ok(Page::new(
         &view,
         "Operations",
@@ -69,9 +64,9 @@ pub(super) async fn list(
     .render(&body))
 }
 
-/// A table of operations.
-pub(super) fn rows(view: &View, caption: &str, operations: &[Operation]) -> Markup {
-    let rows = operations.iter().map(|operation| {
+/// A row for each operation.
+pub(super) fn rows(view: &View, operations: &[Operation]) -> impl Iterator<Item = Row> {
+    operations.iter().map(|operation| {
         Row::to(view.at(&["operations", &operation.id.to_string()]))
             .key(operation.id)
             .cell("Time", time(operation.started_at, view.now))
@@ -83,8 +78,7 @@ pub(super) fn rows(view: &View, caption: &str, operations: &[Operation]) -> Mark
             .cell(number("Records"), operation.record_count)
             .maybe(number("Latency"), operation.latency_us.map(duration_us))
             .maybe(number("Cost").wide(), cost(operation).map(money))
-    });
-    table(caption, rows)
+    })
 }
 
 /// The cost that the provider reported, whoever bills it. None: it reported no cost.

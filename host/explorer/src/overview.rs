@@ -8,10 +8,11 @@ use jiff::civil::Date;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::bindings::budget;
+use super::bindings::health;
+use super::bindings::limits::budget;
 use super::components::{
     Chart, CompanyView, Details, Page, QueryParams, Row, Tone, View, badge, binding_link, bytes,
-    count, duration_us, empty, long, money, panel, percent, sentence, table,
+    count, duration_us, empty, figure, long, money, panel, percent, sentence, table,
 };
 use super::operations;
 use memhost_core::{
@@ -49,7 +50,7 @@ pub(super) async fn show(
     if latest.is_empty() {
         let body = html! {
             @if !bindings.is_empty() {
-                (panel("bindings", "Bindings in use", &bindings_in_use(&view, &bindings)))
+                (panel("bindings", "Bindings in use", bindings_in_use(&view, &bindings)))
             }
             (first_steps(company))
         };
@@ -73,16 +74,16 @@ pub(super) async fn show(
                 div.panel { (latency(&days)) }
             }
             div.two {
-                (panel("bindings", "Bindings in use", &bindings_in_use(&view, &bindings)))
-                (panel("budgets", "Budgets", &budgets(&view).await?))
+                (panel("bindings", "Bindings in use", bindings_in_use(&view, &bindings)))
+                (panel("budgets", "Budgets", budgets(&view).await?))
             }
             section.panel #latest aria-labelledby="latest-h" {
                 h2 #latest-h {
                     "Latest operations" a.quiet href=(view.at(&["operations"])) { "All operations" }
                 }
-                (operations::rows(&view, "Latest operations", &latest))
+                (table("Latest operations", operations::rows(&view, &latest)))
             }
-            @if doctor { (panel("doctor", "Health checks", &checks(&view).await)) }
+            @if doctor { (panel("doctor", "Health checks", checks(&view).await)) }
         }
     };
     let action = html! {
@@ -99,17 +100,14 @@ pub(super) async fn show(
 fn first_steps(company: &CompanyId) -> Markup {
     html! {
         div.stack #overview data-live {
-            (empty("No operations yet", &html! {
-                "Store a note and search for it:"
-            }))
+            (empty("No operations yet", &html! { "Store a note and search for it:" }))
             pre tabindex="0" {
                 "memhost note --company " (company) " 'Deploys are frozen on Fridays'\n"
                 "memhost search --company " (company) " 'when may I deploy?'"
             }
             p.help {
                 "The first operation creates a binding for the built-in provider, which stores \
-                 Markdown files on this "
-                "machine. To connect Claude Code, use " code {
+                 Markdown files on this machine. To connect Claude Code, use " code {
                     "memhost agent-hooks claude install"
                 } "."
             }
@@ -125,7 +123,7 @@ fn bindings_in_use(view: &View, bindings: &[BindingView]) -> Markup {
         .collect();
     let row = |shown: &BindingView| {
         html! {
-            (binding_link(view, shown.binding.key.as_str())) " " (super::bindings::health(shown))
+            (binding_link(view, shown.binding.key.as_str())) " " (health(shown))
         }
     };
     html! {
@@ -190,57 +188,28 @@ fn figures(days: &Sums, quality: Option<&Evaluation>, usage: CompanyUsage) -> Ma
     #[allow(clippy::cast_precision_loss, reason = "a rate")]
     let empty = (queries > 0).then(|| empty as f64 / queries as f64);
     let hits = quality.map(|quality| rate(quality.recall_hit_rate));
+    let measured = html! {
+        @if hits.is_some() { "of queries, last 7 days" } @else {
+            "too many operations; use " code { "memhost stats" }
+        }
+    };
+    let quota = usage.max_bytes.map_or("no quota".to_owned(), |most| format!("of {}", bytes(most)));
+    let counts = &total.counts;
     html! {
         dl.stats {
-            div {
-                dt { "Operations, 30 days" } dd {
-                    (count(total.counts.operations)) small {
-                        (count(total.counts.reads)) " reads, " (
-                            count(total.counts.writes)
-                        ) " writes"
-                    }
-                }
-            }
-            div {
-                dt { "Failed" } dd {
-                    (count(total.counts.failed)) small {
-                        (count(total.counts.refused)) " refused"
-                    }
-                }
-            }
-            div {
-                dt { "Latency p50" } dd {
-                    (latency(total.latency_p50_us)) small { "p99 " (latency(total.latency_p99_us)) }
-                }
-            }
-            div {
-                dt { "Recall hit rate" } dd {
-                    (hits.as_deref().unwrap_or("–")) small {
-                        @if hits.is_some() { "of queries, last 7 days" } @else {
-                            "too many operations; use " code { "memhost stats" }
-                        }
-                    }
-                }
-            }
-            div {
-                dt { "Empty queries" }
-                dd { (rate(empty)) small { "of " (count(queries)) " queries" } }
-            }
-            div {
-                dt { "Billed" }
-                dd {
-                    (money(total.cost)) small { (money(total.reported_cost)) " reported in total" }
-                }
-            }
-            div {
-                dt { "Kept by the host" } dd {
-                    (bytes(usage.held_bytes)) small {
-                        @match usage.max_bytes {
-                            Some(most) => { "of " (bytes(most)) }, None => { "no quota" }
-                        }
-                    }
-                }
-            }
+            (figure(
+                "Operations, 30 days", count(counts.operations),
+                format!("{} reads, {} writes", count(counts.reads), count(counts.writes)),
+            ))
+            (figure("Failed", count(counts.failed), count(counts.refused) + " refused"))
+            (figure(
+                "Latency p50", latency(total.latency_p50_us),
+                format!("p99 {}", latency(total.latency_p99_us)),
+            ))
+            (figure("Recall hit rate", hits.as_deref().unwrap_or("–"), measured))
+            (figure("Empty queries", rate(empty), format!("of {} queries", count(queries))))
+            (figure("Billed", money(total.cost), money(total.reported_cost) + " reported in total"))
+            (figure("Kept by the host", bytes(usage.held_bytes), quota))
         }
     }
 }

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use maud::{Markup, html};
 
 use super::components::{
-    CompanyView, FilterForm, Page, QueryParams, View, bytes, count, duration_us, empty,
+    CompanyView, FilterForm, Page, QueryParams, View, bytes, clipped, count, duration_us, empty,
     operation_link, panel, sentence, source_link, time, words,
 };
-use super::records::{address, clipped, fields, no_binding, object, record_path, scope_query};
+use super::records::scope::{address, fields, no_binding, object, record_path, scope_query};
 use memhost_core::{Act, ServiceError, render_recall};
 use memhost_executor::off_executor;
 use memhost_http::{Problem, permission};
@@ -164,11 +164,11 @@ fn shown(view: &View, answer: &Answer) -> Markup {
             }))
         } @else {
             div.two {
-                (panel("hits", "Results", &hits(view, answer)))
+                (panel("hits", "Results", hits(view, answer)))
                 div.stack {
-                    (panel("block", "Context for a run", &block(answer)))
+                    (panel("block", "Context for a run", block(answer)))
                     @if let Some(explained) = &answer.explained {
-                        (panel("explained", "Query analysis", &read(explained)))
+                        (panel("explained", "Query analysis", read(explained)))
                     }
                 }
             }
@@ -202,9 +202,7 @@ fn hits(view: &View, answer: &Answer) -> Markup {
                     p.soft { (provenance(view, hit)) }
                     @if let Some(parts) = explained.and_then(
                         |explained| parts(explained, &hit.handle)
-                    ) {
-                        (bars(parts, largest))
-                    }
+                    ) { (bars(parts, largest)) }
                 }
             }
         }
@@ -224,8 +222,8 @@ fn head(view: &View, answer: &Answer, hit: &Snippet) -> Markup {
                         (format!("{score:.3}"))
                     }
                     span { (format!("{score:.3}")) }
-                    @if let Some(kind) = hit.score_kind {
-                        span.tag title=(means(kind)) { (called(kind)) }
+                    @if let Some((called, means)) = hit.score_kind.map(score_kind) {
+                        span.tag title=(means) { (called) }
                     }
                 }
             } @else { span.soft { "no score" } }
@@ -233,17 +231,11 @@ fn head(view: &View, answer: &Answer, hit: &Snippet) -> Markup {
     }
 }
 
-fn called(kind: ScoreKind) -> &'static str {
+/// What a kind of score is called, and what it means.
+fn score_kind(kind: ScoreKind) -> (&'static str, &'static str) {
     match kind {
-        ScoreKind::Similarity => "similarity",
-        ScoreKind::Rank => "rank",
-    }
-}
-
-fn means(kind: ScoreKind) -> &'static str {
-    match kind {
-        ScoreKind::Similarity => "0 to 1, comparable between results",
-        ScoreKind::Rank => "0 to 1, comparable only within this result",
+        ScoreKind::Similarity => ("similarity", "0 to 1, comparable between results"),
+        ScoreKind::Rank => ("rank", "0 to 1, comparable only within this result"),
     }
 }
 

@@ -6,7 +6,7 @@ use axum::extract::Path;
 use axum::response::Response;
 use maud::{Markup, html};
 
-use super::bindings::permission_text;
+use super::bindings::grants::permission_text;
 use super::components::{
     CsrfForm, Details, NoFields, Page, Row, Tone, View, badge, bytes, form, long, number, panel,
     sentence, table, wide,
@@ -92,9 +92,7 @@ pub(super) async fn list(view: View, _: HostAuthorized) -> Markup {
                 "No refused files. The host loads a " code { ".wasm" }
                     " file in the plugins directory within seconds."
             }
-        } @else {
-            (panel("refused", "Refused files", &table("Refused files", refused)))
-        }
+        } @else { (panel("refused", "Refused files", table("Refused files", refused))) }
     };
     let scan = form(&view, "/plugins/scan", &html! { button { "Rescan" } });
     Page::new(&view, "Plugins", "Provider builds that this host has loaded.")
@@ -133,10 +131,10 @@ pub(super) async fn show(
     let description = &plugin.inspection.description;
     let body = html! {
         div.two {
-            (panel("build", "Build", &html! { (build(&plugin)) }))
-            (panel("bindings", "Bindings", &bindings(&view.service, &plugin).await))
+            (panel("build", "Build", build(&plugin)))
+            (panel("bindings", "Bindings", bindings(&view.service, &plugin).await))
         }
-        (panel("asks", "Permissions", &asks(&plugin)))
+        (panel("asks", "Permissions", asks(&plugin)))
         @if let Some(schema) = &description.config_schema {
             (panel("schema", "Configuration", &html! {
                 details.more {
@@ -146,7 +144,7 @@ pub(super) async fn show(
                 }
             }))
         }
-        (panel("interfaces", "Interfaces", &interfaces(&plugin)))
+        (panel("interfaces", "Interfaces", interfaces(&plugin)))
     };
     let title = format!("{} {}", description.name, description.version);
     Ok(Page::new(&view, &title, &description.summary).crumb("Plugins", "/plugins").render(&body))

@@ -5,10 +5,9 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::components::{
-    Choice, CompanyView, Control, CsrfForm, Details, Field, FilterForm, ListParams, PAGE_SIZE,
-    Page, Row, Tone, View, badge, binding_link, choices, filter_fields, form, listing, long,
-    number, operation_link, panel, percent, record_link, sentence, short_id, source_text, table,
-    time, unix_lines, wide,
+    Choice, CompanyView, Control, CsrfForm, Details, Field, ListParams, PAGE_SIZE, Page, Row, Tone,
+    View, badge, binding_link, choices, filter_fields, form, listing, long, number, operation_link,
+    panel, percent, record_link, sentence, short_id, source_text, time, unix_lines, wide,
 };
 use super::guard::redirect;
 use memhost_core::Act;
@@ -77,14 +76,8 @@ pub(super) async fn list(
             " holds back uncertain or personal records. Set it under "
         a href=(view.at(&["bindings"])) { "Bindings" } "."
     };
-    let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
-    let body = html! {
-        (FilterForm::of(&view, &params))
-        (listing(
-            &view, &params, "items", page_of, ("No items to review", &none),
-            &table("Review queue", rows),
-        ))
-    };
+    let (names, none) = (("Review queue", "items"), ("No items to review", &none));
+    let body = listing(&view, &params, names, page.next_cursor.as_deref(), none, rows);
     Ok(Page::new(&view, "Review queue", "Records and captures that need approval, newest first.")
         .live("operations")
         .render(&body))
@@ -132,8 +125,8 @@ pub(super) async fn show(
                 }
             }
             div.stack {
-                (panel("why", "Reasons", &why(&item)))
-                (panel("details", "Details", &html! { (details(&view, &item, source.as_ref())) }))
+                (panel("why", "Reasons", why(&item)))
+                (panel("details", "Details", details(&view, &item, source.as_ref())))
             }
         }
     };

@@ -1,4 +1,4 @@
-//! Sessions: a random id in a cookie, and its data in memory. A restart ends all sessions.
+//! What the explorer keeps in memory: sessions, and links that sign in once. A restart ends all.
 //!
 //! A session holds no permission of its own: it refers to a token, and every page authenticates
 //! that token again. So a revoked token ends its sessions, and there is no second model of
@@ -12,6 +12,8 @@ use cookie::{Cookie, SameSite};
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 
+use memhost_http::{Problem, ProblemCode};
+
 /// The session's cookie.
 pub(super) const COOKIE: &str = "memhost_session";
 /// The lifetime of a session.
@@ -20,8 +22,12 @@ const LIFETIME: SignedDuration = SignedDuration::from_hours(12);
 const MAX_SESSIONS: usize = 4_096;
 /// The most sessions of one token. Beyond it the oldest one of the token is removed.
 const MAX_SESSIONS_OF_TOKEN: usize = 16;
+/// How long a link signs in.
+const LINK_LIFETIME: SignedDuration = SignedDuration::from_mins(1);
+/// The most links that wait. Beyond it the one that would end first is removed.
+const MAX_LINKS: usize = 256;
 
-/// The key of a session: the digest of the cookie, so that this map has no cookies.
+/// The key of a session or a link: the digest of its secret, so that the maps have no secrets.
 pub(super) type SessionKey = blake3::Hash;
 
 struct Session {
@@ -44,10 +50,14 @@ pub(super) struct CurrentSession {
 }
 
 /// 32 random bytes as text.
-pub(super) fn secret() -> Option<String> {
+///
+/// # Errors
+/// If the system has no randomness.
+pub(super) fn secret() -> Result<String, Problem> {
     let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).ok()?;
-    Some(URL_SAFE_NO_PAD.encode(bytes))
+    let filled = getrandom::fill(&mut bytes);
+    filled.map_err(|_| Problem::new(ProblemCode::Host, "the system has no randomness"))?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
 /// Compares secrets: takes the same time wherever they differ.
@@ -55,26 +65,37 @@ pub(super) fn is_same(one: &str, other: &str) -> bool {
     blake3::hash(one.as_bytes()) == blake3::hash(other.as_bytes())
 }
 
+/// Removes what has ended, and what would end first where there are as many as there may be.
+fn make_room<T>(
+    kept: &mut HashMap<SessionKey, T>,
+    most: usize,
+    now: Timestamp,
+    until: fn(&T) -> Timestamp,
+) {
+    kept.retain(|_, one| until(one) > now);
+    let first = kept.iter().min_by_key(|(_, one)| until(one)).map(|(key, _)| *key);
+    if let Some(first) = first.filter(|_| kept.len() >= most) {
+        kept.remove(&first);
+    }
+}
+
 impl Sessions {
-    /// Signs in. Returns the value of the cookie. None: the system has no randomness.
-    pub(super) fn begin(&self, token: String, now: Timestamp) -> Option<String> {
+    /// Signs in. Returns the value of the cookie.
+    ///
+    /// # Errors
+    /// If the system has no randomness.
+    pub(super) fn begin(&self, token: String, now: Timestamp) -> Result<String, Problem> {
         let (id, csrf) = (secret()?, secret()?);
-        let until = now.checked_add(LIFETIME).ok()?;
+        let until = now.checked_add(LIFETIME).unwrap_or(now);
         let mut sessions = self.0.lock();
-        sessions.retain(|_, session| session.until > now);
         let of_token = || sessions.iter().filter(|(_, session)| session.token == token);
         let oldest = of_token().min_by_key(|(_, session)| session.until).map(|(key, _)| *key);
         if let Some(oldest) = oldest.filter(|_| of_token().count() >= MAX_SESSIONS_OF_TOKEN) {
             sessions.remove(&oldest);
         }
-        if sessions.len() >= MAX_SESSIONS
-            && let Some(first) =
-                sessions.iter().min_by_key(|(_, session)| session.until).map(|(key, _)| *key)
-        {
-            sessions.remove(&first);
-        }
+        make_room(&mut sessions, MAX_SESSIONS, now, |session| session.until);
         sessions.insert(blake3::hash(id.as_bytes()), Session { token, csrf, until, flash: None });
-        Some(id)
+        Ok(id)
     }
 
     /// The session of a cookie. None: it is unknown or has ended.
@@ -100,6 +121,31 @@ impl Sessions {
     /// Takes the message for this page.
     pub(super) fn take_flash(&self, key: SessionKey) -> Option<String> {
         self.0.lock().get_mut(&key)?.flash.take()
+    }
+}
+
+/// Links that sign in once and that nobody has used yet: the token of each, and its end.
+#[derive(Default)]
+pub(super) struct SignInLinks(Mutex<HashMap<SessionKey, (String, Timestamp)>>);
+
+impl SignInLinks {
+    /// The code of a new link.
+    ///
+    /// # Errors
+    /// If the system has no randomness.
+    pub(super) fn make(&self, token: String, now: Timestamp) -> Result<String, Problem> {
+        let code = secret()?;
+        let until = now.checked_add(LINK_LIFETIME).unwrap_or(now);
+        let mut links = self.0.lock();
+        make_room(&mut links, MAX_LINKS, now, |(_, until)| *until);
+        links.insert(blake3::hash(code.as_bytes()), (token, until));
+        Ok(code)
+    }
+
+    /// The token that a link signs in with, the first time that its code is given.
+    pub(super) fn take(&self, code: &str, now: Timestamp) -> Option<String> {
+        let (token, until) = self.0.lock().remove(&blake3::hash(code.as_bytes()))?;
+        (now < until).then_some(token)
     }
 }
 
@@ -163,5 +209,19 @@ mod tests {
         }
         assert!(sessions.find(&first, later).is_none());
         assert_eq!(sessions.0.lock().len(), MAX_SESSIONS);
+    }
+
+    #[test]
+    fn a_link_signs_in_once_within_a_minute_and_they_do_not_pile_up() {
+        let (links, now) = (SignInLinks::default(), Timestamp::UNIX_EPOCH);
+        let code = links.make("token".to_owned(), now).unwrap();
+        assert_eq!(links.take("another", now), None);
+        assert_eq!(links.take(&code, now).as_deref(), Some("token"));
+        assert_eq!(links.take(&code, now), None, "once");
+        let late = links.make("token".to_owned(), now).unwrap();
+        assert_eq!(links.take(&late, now + LINK_LIFETIME), None);
+        let all: Vec<_> =
+            (0..=MAX_LINKS).map(|_| links.make("token".to_owned(), now).unwrap()).collect();
+        assert_eq!(all.iter().filter(|code| links.take(code, now).is_some()).count(), MAX_LINKS);
     }
 }

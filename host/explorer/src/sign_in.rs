@@ -1,10 +1,10 @@
-//! Signing in with a token, signing out, and choosing the theme.
+//! Signing in with a token or a link, signing out, making links, and choosing the theme.
 
 use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::{Request, State};
-use axum::http::header::{HeaderValue, SET_COOKIE};
+use axum::http::header::{AUTHORIZATION, HeaderValue, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
@@ -14,10 +14,10 @@ use super::components::{
     CsrfForm, NoFields, QueryParams, Theme, View, bare, deserialize, forged, read,
 };
 use super::guard::{THEME, cookie, is_secure, redirect_with_cookies};
-use super::session::{COOKIE, is_same, no_cookie, secret};
-use super::{Explorer, session};
-use memhost_core::{Act, Service};
-use memhost_http::{Problem, ProblemCode};
+use super::session::{self, COOKIE, is_same, no_cookie, secret};
+use super::state::Explorer;
+use memhost_core::{Caller, Service};
+use memhost_http::{Body, Problem, ProblemCode};
 use memhost_types::Role;
 
 /// The cookie that ties the form to its browser, so that the form of another site cannot sign
@@ -46,20 +46,22 @@ pub(super) async fn page(
     let Some(code) = &params.query.link else {
         return sign_in_page(&headers, params.query.next.as_deref(), None);
     };
-    let now = service.control().now();
+    let now = service.now();
     let Some(token) =
         explorer.admin.use_link(code, now).or_else(|| explorer.sign_in_links.take(code, now))
     else {
         let wrong = "This link was used already or is too old. Sign in with a token.";
         return sign_in_page(&headers, None, Some(wrong));
     };
-    let id = explorer.sessions.begin(token, now);
-    let id = id.ok_or_else(|| Problem::new(ProblemCode::Host, "the system has no randomness"))?;
+    let id = explorer.sessions.begin(token, now)?;
     let to = params.query.next.as_deref().filter(|next| is_own(next)).unwrap_or("/");
-    Ok(redirect_with_cookies(
-        to,
-        &[session::cookie(COOKIE, id, is_secure(&headers)), no_cookie(FORM)],
-    ))
+    Ok(signed_in(to, id, &headers))
+}
+
+/// Leads on with the cookie of a session.
+fn signed_in(to: &str, id: String, headers: &HeaderMap) -> Response {
+    let cookies = [session::cookie(COOKIE, id, is_secure(headers)), no_cookie(FORM)];
+    redirect_with_cookies(to, &cookies)
 }
 
 fn sign_in_page(
@@ -67,8 +69,7 @@ fn sign_in_page(
     next: Option<&str>,
     wrong: Option<&str>,
 ) -> Result<Response, Problem> {
-    let no_randomness = || Problem::new(ProblemCode::Host, "the system has no randomness");
-    let tie = secret().ok_or_else(no_randomness)?;
+    let tie = secret()?;
     let status = if wrong.is_some() { StatusCode::UNAUTHORIZED } else { StatusCode::OK };
     let mut response = (status, form(&tie, next, wrong)).into_response();
     if let Ok(value) = HeaderValue::from_str(&session::cookie(FORM, tie, is_secure(headers))) {
@@ -114,37 +115,68 @@ pub(super) async fn sign_in(
         (Some(given), Some(tie)) if is_same(&given, &tie) => {}
         _ => return Err(forged()),
     }
-    let SignInFields { token, next } = deserialize(&fields).await?;
+    let SignInFields { token, next } = deserialize(&fields)?;
     let token = token.trim().to_owned();
     let Some(caller) = memhost_http::authenticate(&explorer.admin, &service, &token).await? else {
         let wrong = "This token is unknown, expired or revoked. Check it, or create another one.";
         return sign_in_page(&headers, next.as_deref(), Some(wrong));
     };
-    if matches!(caller.role(), Role::Monitor | Role::Integration) {
+    if is_for_programs(&caller) {
         let wrong = "Tokens of this role are for programs: the explorer has no page for them.";
         return sign_in_page(&headers, next.as_deref(), Some(wrong));
     }
-    let id = explorer.sessions.begin(token, service.control().now());
-    let no_randomness = || Problem::new(ProblemCode::Host, "the system has no randomness");
-    let id = id.ok_or_else(no_randomness)?;
+    let id = explorer.sessions.begin(token, service.now())?;
     // End the previous session of this browser.
     if let Some(before) =
-        cookie(&headers, COOKIE).and_then(|id| explorer.sessions.find(&id, service.control().now()))
+        cookie(&headers, COOKIE).and_then(|id| explorer.sessions.find(&id, service.now()))
     {
         explorer.sessions.end(before.key);
     }
-    let home = match caller.company() {
-        Some(company) if service.tenancy().allows(&caller, Act::View, company) => {
-            View::company_at(company, &[])
-        }
-        Some(company) => View::company_at(company, &["query"]),
-        None => "/".to_owned(),
-    };
-    let to = next.filter(|next| is_own(next)).unwrap_or(home);
-    Ok(redirect_with_cookies(
-        &to,
-        &[session::cookie(COOKIE, id, is_secure(&headers)), no_cookie(FORM)],
-    ))
+    let home = || View::home(&service, &caller).unwrap_or_else(|| "/".to_owned());
+    let to = next.filter(|next| is_own(next)).unwrap_or_else(home);
+    Ok(signed_in(&to, id, &headers))
+}
+
+/// Whether the explorer has no page for the role of a caller.
+fn is_for_programs(caller: &Caller) -> bool {
+    matches!(caller.role(), Role::Monitor | Role::Integration)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LinkRequest {
+    /// The token that the link signs in with.
+    token: String,
+}
+
+/// `POST /sign-in/link` with the operator's token: answers the path of a link that signs in once,
+/// within a minute. Only the operator makes links: with anybody's, another site could sign people
+/// in as somebody else.
+pub(super) async fn make_link(
+    State(service): State<Arc<Service>>,
+    Extension(explorer): Extension<Arc<Explorer>>,
+    headers: HeaderMap,
+    Body(request): Body<LinkRequest>,
+) -> Result<Response, Problem> {
+    let token =
+        headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+    let missing =
+        || Problem::new(ProblemCode::Unauthenticated, "a link needs the operator's token");
+    let of = async |token: &str| memhost_http::authenticate(&explorer.admin, &service, token).await;
+    let caller = of(token.ok_or_else(missing)?).await?.ok_or_else(missing)?;
+    if caller.role() != Role::Operator {
+        return Err(Problem::new(
+            ProblemCode::Forbidden,
+            "only the operator makes links that sign in",
+        ));
+    }
+    if of(&request.token).await?.is_none_or(|named| is_for_programs(&named)) {
+        let wrong =
+            "token: is unknown, expired or revoked, or of a role that the explorer has no page for";
+        return Err(Problem::invalid(wrong).at("token"));
+    }
+    let code = explorer.sign_in_links.make(request.token, service.now())?;
+    Ok(axum::Json(serde_json::json!({ "path": format!("/sign-in?link={code}") })).into_response())
 }
 
 /// Whether a path stays on this host in every browser.

@@ -1,7 +1,7 @@
 //! Tokens: a company's, and those of the host's operators. The same pages serve both. A token's
 //! value is shown once.
 
-mod form;
+pub(super) mod form;
 mod owner;
 
 use axum::response::Response;
@@ -13,7 +13,6 @@ use super::components::{
     short_id, table, time, wide, words,
 };
 use super::guard::redirect;
-pub(super) use form::{create, new};
 use memhost_core::RotateToken;
 use memhost_http::{PathParam, Problem, ProblemCode, permission};
 use memhost_types::{NewToken, Role, Token, TokenId};
@@ -62,9 +61,7 @@ pub(super) async fn list(owner: TokenOwner<permission::View>) -> Markup {
                     "memhost token create"
                 } "."
             }))
-        } @else {
-            (table(owner.title(), rows))
-        }
+        } @else { (table(owner.title(), rows)) }
     };
     let create =
         html! { @if may_change { a.button.primary href=(owner.path("new")) { "Create token" } } };
@@ -130,7 +127,7 @@ fn value_page<P>(owner: &TokenOwner<P>, made: &NewToken, title: &str) -> Markup 
             p.help { "Copy the value now. The host stores only a digest, so it cannot show the \
                       value again." }
         }))
-        (panel("about", "Details", &html! { (details(&made.token)) }))
+        (panel("about", "Details", details(&made.token)))
         div.actions { a.button.primary href=(owner.path("")) { "Done" } }
     };
     owner

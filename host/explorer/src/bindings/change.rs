@@ -109,9 +109,8 @@ pub(crate) async fn ask_delete(
     let body = html! {
         p.about {
             "This deletes everything that its provider stored on this host. It cannot be undone. \
-             Data in the "
-            "provider's own system stays there: forget those records first. The operations stay in \
-             the log."
+             Data in the provider's own system stays there: forget those records first. The \
+             operations stay in the log."
         }
         (confirm(&view, &view.path, "Delete binding", &[("revision", &revision)], &here))
     };

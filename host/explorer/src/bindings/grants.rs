@@ -1,6 +1,7 @@
 //! The permissions that a provider requests and has, and granting or revoking them.
 
 use std::collections::BTreeMap;
+use std::mem::discriminant;
 
 use axum::response::Response;
 use maud::{Markup, html};
@@ -11,7 +12,10 @@ use crate::components::{
 use crate::guard::redirect;
 use memhost_core::{Act, AskedView, GrantsView};
 use memhost_http::{PathParam, Problem, ProblemCode, parse, permission};
-use memhost_types::{Binding, BindingKey, Grants, HttpGrant, Permission, PermissionRequest};
+use memhost_types::{
+    AskedOrigin, Binding, BindingKey, Grants, HttpGrant, HttpPermission, Permission,
+    PermissionRequest,
+};
 
 /// A permission as a person reads it.
 pub(crate) fn permission_text(permission: &Permission) -> String {
@@ -78,40 +82,37 @@ fn http_text(grant: &HttpGrant) -> String {
     }
 }
 
-/// The grants that the provider does not request: the name of the form field, and a description.
-fn others(granted: &Grants, asked: &[AskedView]) -> Vec<(String, String)> {
-    let wants = |test: &dyn Fn(&Permission) -> bool| {
-        asked.iter().any(|asked| test(&asked.request.permission))
+/// The permissions that are granted and not requested.
+fn others(granted: &Grants, asked: &[AskedView]) -> Vec<Permission> {
+    let http = granted.http.iter().map(|grant| {
+        let (origin, methods) = (AskedOrigin::Fixed(grant.origin.clone()), grant.methods.clone());
+        Permission::Http(HttpPermission { origin, methods })
+    });
+    let all = [
+        (granted.storage_bytes > 0).then_some(Permission::Storage(granted.storage_bytes)),
+        (granted.directory_bytes > 0).then_some(Permission::Directory(granted.directory_bytes)),
+        granted.embeddings.then_some(Permission::Embeddings),
+        granted.clock.then_some(Permission::Clock),
+    ];
+    let secrets = granted.secrets.iter().cloned().map(Permission::Secret);
+    let is_asked = |permission: &Permission| {
+        asked.iter().any(|asked| match (permission, &asked.request.permission) {
+            (Permission::Http(one), Permission::Http(other)) => {
+                one.origin.fixed() == other.origin.fixed()
+            }
+            (Permission::Secret(one), Permission::Secret(other)) => one == other,
+            (one, other) => discriminant(one) == discriminant(other),
+        })
     };
-    let mut all = Vec::new();
-    if granted.storage_bytes > 0 && !wants(&|p| matches!(p, Permission::Storage(_))) {
-        all.push(("storage".to_owned(), format!("storage of {}", bytes(granted.storage_bytes))));
-    }
-    if granted.directory_bytes > 0 && !wants(&|p| matches!(p, Permission::Directory(_))) {
-        all.push((
-            "directory".to_owned(),
-            format!("a directory of {}", bytes(granted.directory_bytes)),
-        ));
-    }
-    if granted.embeddings && !wants(&|p| matches!(p, Permission::Embeddings)) {
-        all.push(("embeddings".to_owned(), "embeddings".to_owned()));
-    }
-    if granted.clock && !wants(&|p| matches!(p, Permission::Clock)) {
-        all.push(("clock".to_owned(), "the exact time".to_owned()));
-    }
-    for grant in &granted.http {
-        if !wants(
-            &|p| matches!(p, Permission::Http(http) if http.origin.fixed() == Some(&grant.origin)),
-        ) {
-            all.push((format!("http {}", grant.origin), http_text(grant)));
-        }
-    }
-    for name in &granted.secrets {
-        if !wants(&|p| matches!(p, Permission::Secret(asked) if asked == name)) {
-            all.push((format!("secret {name}"), format!("the secret `{name}`")));
-        }
-    }
-    all
+    let all = all.into_iter().flatten().chain(http).chain(secrets);
+    all.filter(|permission| !is_asked(permission)).collect()
+}
+
+/// A granted permission as a person reads it.
+fn granted_text(granted: &Grants, permission: &Permission) -> String {
+    let Permission::Http(http) = permission else { return permission_text(permission) };
+    let grant = granted.http.iter().find(|grant| Some(&grant.origin) == http.origin.fixed());
+    grant.map_or_else(|| permission_text(permission), http_text)
 }
 
 /// The requested and the granted permissions, as a form if the caller may change them.
@@ -143,15 +144,16 @@ pub(super) fn shown(view: &View, binding: &Binding, asks: &GrantsView) -> Markup
         let choice = || choice(asked, now, instead(&asks.granted, &asked.request).as_deref());
         if may { row.cell("Decision", choice()) } else { row }
     });
-    let rows = asked.chain(others.iter().map(|(name, what)| {
+    let rows = asked.chain(others.iter().map(|permission| {
+        let what = granted_text(&asks.granted, permission);
         let row = Row::new()
-            .key(what)
+            .key(&what)
             .cell("Permission", what.as_str())
             .cell("Status", badge(Tone::Warning, "granted, not requested"))
             .cell(wide("Required"), "no")
             .cell(long("Reason"), "");
         let choice = html! {
-            select name={ "other " (name) } aria-label={ "Decision about " (what) } {
+            select name={ "other " (permission) } aria-label={ "Decision about " (what) } {
                 option value="now" { "Keep" }
                 option value="no" { "Revoke" }
             }
@@ -171,9 +173,7 @@ pub(super) fn shown(view: &View, binding: &Binding, asks: &GrantsView) -> Markup
         @if may {
             input type="hidden" name="revision" value=(binding.revision);
             div.actions { button.primary { "Save permissions" } }
-        } @else {
-            p.help { "Only an operator of the host can change permissions." }
-        }
+        } @else { p.help { "Only an operator of the host can change permissions." } }
     };
     match may {
         true => {
@@ -213,57 +213,51 @@ fn choice(asked: &AskedView, now: Coverage, instead: Option<&str>) -> Markup {
 /// The grants after a decision. None: the provider now requests something else than the form
 /// showed.
 fn decided(given: &BTreeMap<String, String>, view: &GrantsView) -> Option<Grants> {
-    let before = &view.granted;
     let mut after = Grants::default();
     for asked in &view.asked {
         let decision = given.get(&format!("asked {}", asked.summary))?;
-        match (&asked.request.permission, decision.as_str()) {
-            (_, "no") => {}
-            (Permission::Storage(_), "now") => after.storage_bytes = before.storage_bytes,
-            (Permission::Storage(size), _) => after.storage_bytes = *size,
-            (Permission::Directory(_), "now") => after.directory_bytes = before.directory_bytes,
-            (Permission::Directory(size), _) => after.directory_bytes = *size,
-            (Permission::Embeddings, _) => after.embeddings = true,
-            (Permission::Clock, _) => after.clock = true,
-            (Permission::Secret(name), _) => after.secrets.push(name.clone()),
-            (Permission::Http(http), "now") => {
-                after.http.extend(
-                    before
-                        .http
-                        .iter()
-                        .filter(|grant| Some(&grant.origin) == http.origin.fixed())
-                        .cloned(),
-                );
-            }
-            (Permission::Http(http), _) => {
-                // Nothing can be granted where the configuration gives no address.
-                after.http.extend(http.origin.fixed().map(|origin| HttpGrant {
-                    origin: origin.clone(),
-                    methods: http.methods.clone(),
-                    private_ranges: Vec::new(),
-                }));
-            }
-            (Permission::Other(_), _) => {}
+        if decision != "no" {
+            let kept = (decision == "now").then_some(&view.granted);
+            grant(&mut after, &asked.request.permission, kept);
         }
     }
-    for (name, _) in others(before, &view.asked) {
-        if given.get(&format!("other {name}")).is_some_and(|decision| decision == "no") {
-            continue;
-        }
-        match name.split_once(' ') {
-            Some(("http", origin)) => {
-                after.http.extend(
-                    before.http.iter().filter(|grant| grant.origin.to_string() == origin).cloned(),
-                );
-            }
-            Some((_, secret)) => after.secrets.push(secret.to_owned()),
-            None if name == "storage" => after.storage_bytes = before.storage_bytes,
-            None if name == "directory" => after.directory_bytes = before.directory_bytes,
-            None if name == "embeddings" => after.embeddings = true,
-            None => after.clock = true,
+    for permission in others(&view.granted, &view.asked) {
+        if given.get(&format!("other {permission}")).is_none_or(|decision| decision != "no") {
+            grant(&mut after, &permission, Some(&view.granted));
         }
     }
     Some(after)
+}
+
+/// Grants a permission as it is requested, or as `kept` has it.
+fn grant(after: &mut Grants, permission: &Permission, kept: Option<&Grants>) {
+    match permission {
+        Permission::Storage(size) => {
+            after.storage_bytes = kept.map_or(*size, |kept| kept.storage_bytes);
+        }
+        Permission::Directory(size) => {
+            after.directory_bytes = kept.map_or(*size, |kept| kept.directory_bytes);
+        }
+        Permission::Embeddings => after.embeddings = true,
+        Permission::Clock => after.clock = true,
+        Permission::Secret(name) => after.secrets.push(name.clone()),
+        Permission::Http(http) => {
+            // Nothing can be granted where the configuration gives no address.
+            let Some(origin) = http.origin.fixed() else { return };
+            match kept {
+                Some(kept) => {
+                    let same = kept.http.iter().filter(|grant| grant.origin == *origin);
+                    after.http.extend(same.cloned());
+                }
+                None => after.http.push(HttpGrant {
+                    origin: origin.clone(),
+                    methods: http.methods.clone(),
+                    private_ranges: Vec::new(),
+                }),
+            }
+        }
+        Permission::Other(_) => {}
+    }
 }
 
 pub(crate) async fn set(
@@ -324,7 +318,7 @@ mod tests {
             (100, false, true, 1)
         );
         let after = decided(
-            &given(&[(storage, "now"), (embeddings, "asked"), ("other secret OLD", "no")]),
+            &given(&[(storage, "now"), (embeddings, "asked"), ("other the secret `OLD`", "no")]),
             &view,
         )
         .unwrap();

@@ -32,19 +32,19 @@ pub(crate) async fn show(
         }
         div.two {
             div.stack {
-                (panel("state", "Status", &html! { (state(&view, &shown)) }))
-                (panel("targets", "Used by", &targets(&view, &shown)))
-                (panel("policy", "Policy", &policy(&shown.binding)))
+                (panel("state", "Status", state(&view, &shown)))
+                (panel("targets", "Used by", targets(&view, &shown)))
+                (panel("policy", "Policy", policy(&shown.binding)))
             }
             div.stack {
-                (panel("limits", "Limits and usage", &limits::used(&shown)))
-                (panel("budgets", "Budgets", &limits::budgets(&view, &key).await?))
-                (panel("secrets", "Secrets", &secrets(&view, &shown.binding).await?))
+                (panel("limits", "Limits and usage", limits::used(&shown)))
+                (panel("budgets", "Budgets", limits::budgets(&view, &key).await?))
+                (panel("secrets", "Secrets", secrets(&view, &shown.binding).await?))
             }
         }
-        (panel("grants", "Permissions", &grants::shown(&view, &shown.binding, &asks)))
-        (panel("versions", "Versions", &versions(&view, &shown)))
-        (panel("config", "Configuration", &config(&shown.binding)))
+        (panel("grants", "Permissions", grants::shown(&view, &shown.binding, &asks)))
+        (panel("versions", "Versions", versions(&view, &shown)))
+        (panel("config", "Configuration", config(&shown.binding)))
     };
     Ok(Page::new(
         &view,

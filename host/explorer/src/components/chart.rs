@@ -72,9 +72,7 @@ impl<'a> Chart<'a> {
                 }
                 @for (at, label) in self.labels.iter().enumerate() {
                     rect.hit x=(num(step * at as f64)) y="0" width=(num(step))
-                        height=(num(HEIGHT)) {
-                        title { (self.said(at, label)) }
-                    }
+                        height=(num(HEIGHT)) { title { (self.said(at, label)) } }
                 }
             },
         )

@@ -2,10 +2,13 @@
 
 use maud::{Markup, Render, html};
 
-use memhost_types::Scope;
+use super::format::count;
+use super::links::record_link;
+use super::view::View;
+use memhost_types::{AgentId, RecordHandle, Scope};
 
 /// A part of a page under a heading. `id` is the address of the part within its page.
-pub(crate) fn panel(id: &str, title: &str, body: &Markup) -> Markup {
+pub(crate) fn panel(id: &str, title: &str, body: impl Render) -> Markup {
     html! {
         section.panel #(id) aria-labelledby={ (id) "-h" } {
             h2 #{ (id) "-h" } { (title) }
@@ -51,14 +54,47 @@ pub(crate) fn empty(title: &str, next: &Markup) -> Markup {
     html! { div.empty { p.t { (title) } p { (next) } } }
 }
 
-/// The fields of a scope.
+/// The command that creates a company's first record.
+pub(crate) fn first_note(company: &str) -> Markup {
+    html! { code { "memhost note --company " (company) " 'Deploys are frozen on Fridays'" } }
+}
+
+/// One of the figures of a page, with a remark.
+pub(crate) fn figure(name: &str, value: impl Render, remark: impl Render) -> Markup {
+    html! { div { dt { (name) } dd { (value) small { (remark) } } } }
+}
+
+/// The records that something brought, `total` in all. Links are to those that are known.
+pub(crate) fn record_list(
+    view: &View,
+    binding: &str,
+    known: &[RecordHandle],
+    total: u32,
+) -> Markup {
+    let more = u64::from(total).saturating_sub(known.len() as u64);
+    html! {
+        @if !known.is_empty() {
+            ul.list { @for handle in known { li { (record_link(view, binding, handle)) } } }
+        }
+        @if more > 0 { p.help { (count(more)) " more." } }
+    }
+}
+
+/// A field of a scope: its name in an address, its label, and its value.
+pub(crate) type ScopeField = (&'static str, &'static str, fn(&Scope) -> Option<&str>);
+
+/// Every field of a scope but the company.
+pub(crate) static SCOPE: [ScopeField; 7] = [
+    ("agentId", "Agent", |scope| scope.agent_id.as_ref().map(AgentId::as_str)),
+    ("subjectId", "Subject", |scope| scope.subject_id.as_deref()),
+    ("projectId", "Project", |scope| scope.project_id.as_deref()),
+    ("issueId", "Issue", |scope| scope.issue_id.as_deref()),
+    ("runId", "Run", |scope| scope.run_id.as_deref()),
+    ("sessionKey", "Session", |scope| scope.session_key.as_deref()),
+    ("namespace", "Namespace", |scope| scope.namespace.as_deref()),
+];
+
+/// The fields of a scope that have a value.
 pub(crate) fn scope_details(details: Details, scope: &Scope) -> Details {
-    details
-        .maybe("Agent", scope.agent_id.as_ref().map(ToString::to_string))
-        .maybe("Project", scope.project_id.as_ref())
-        .maybe("Issue", scope.issue_id.as_ref())
-        .maybe("Run", scope.run_id.as_ref())
-        .maybe("Subject", scope.subject_id.as_ref())
-        .maybe("Session", scope.session_key.as_ref())
-        .maybe("Namespace", scope.namespace.as_ref())
+    SCOPE.iter().fold(details, |details, &(_, label, value)| details.maybe(label, value(scope)))
 }

@@ -1,21 +1,18 @@
 //! Filters of lists. A list declares its filters once, as a table of [`FilterField`]s. The form,
 //! the address and the browser tests all read that table.
 
-use std::fmt;
-use std::marker::PhantomData;
-
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::de::value::{Error as ValueError, StrDeserializer};
-use serde::de::{
-    Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, Error, IntoDeserializer,
-    MapAccess, Visitor,
-};
+use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use super::format::words;
-use super::query::QueryParams;
+use super::query::{QueryParams, fields};
 use super::view::View;
+use memhost_http::Problem;
 use memhost_types::nearest;
 
 /// A value of a select and its label.
@@ -51,6 +48,11 @@ pub(crate) struct FilterField<F> {
 /// The filter of a list, with the table of its fields.
 pub(crate) trait ListFilter: Default + 'static {
     const FIELDS: &'static [FilterField<Self>];
+}
+
+/// A list without filters.
+impl ListFilter for () {
+    const FIELDS: &'static [FilterField<Self>] = &[];
 }
 
 /// Declares the filters of a list, one line each: the name in the address, the label, the control,
@@ -101,61 +103,46 @@ pub(crate) struct ListQuery<F> {
     pub(crate) cursor: Option<String>,
 }
 
-impl<'de, F: ListFilter> Deserialize<'de> for ListQuery<F> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(ReadQuery(PhantomData))
-    }
-}
-
-struct ReadQuery<F>(PhantomData<F>);
-
-impl<'de, F: ListFilter> Visitor<'de> for ReadQuery<F> {
-    type Value = ListQuery<F>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("filters")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<ListQuery<F>, A::Error> {
-        let mut query = ListQuery { filter: F::default(), cursor: None };
-        while let Some(name) = fields.next_key::<String>()? {
-            // The value says which field is at fault.
-            fields.next_value_seed(ReadField { name: &name, query: &mut query })?;
-        }
-        Ok(query)
-    }
-}
-
-/// Reads the value of the field of this name.
-struct ReadField<'a, F> {
-    name: &'a str,
-    query: &'a mut ListQuery<F>,
-}
-
-impl<'de, F: ListFilter> DeserializeSeed<'de> for ReadField<'_, F> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        let value = String::deserialize(deserializer)?;
-        if self.name == "cursor" {
-            self.query.cursor = Some(value);
-            return Ok(());
-        }
-        let Some(field) = F::FIELDS.iter().find(|field| field.name == self.name) else {
-            let known: Vec<_> = F::FIELDS.iter().map(|field| field.name).collect();
-            let near = nearest(self.name, known.iter().copied());
-            let near = near.map(|near| format!("; did you mean `{near}`")).unwrap_or_default();
-            let known = known.join(", ");
-            return Err(D::Error::custom(format!(
-                "is not a filter of this page{near}; there are {known}"
-            )));
-        };
-        (field.read)(&mut self.query.filter, &value).map_err(D::Error::custom)
-    }
-}
-
 /// The query of a list's address, as an argument of a handler.
 pub(crate) type ListParams<F> = QueryParams<ListQuery<F>>;
+
+impl<F: ListFilter, S: Sync> FromRequestParts<S> for ListParams<F> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
+        let pairs = fields(parts.uri.query().unwrap_or_default())?;
+        Ok(Self { query: read_filter(&pairs)?, pairs })
+    }
+}
+
+/// Reads the names and values of an address by the table.
+fn read_filter<F: ListFilter>(pairs: &[(String, String)]) -> Result<ListQuery<F>, Problem> {
+    let mut query = ListQuery { filter: F::default(), cursor: None };
+    for (name, value) in pairs {
+        if name == "cursor" {
+            query.cursor = Some(value.clone());
+            continue;
+        }
+        let read = match F::FIELDS.iter().find(|field| field.name == name) {
+            Some(field) => (field.read)(&mut query.filter, value),
+            None => Err(no_filter::<F>(name)),
+        };
+        read.map_err(|wrong| {
+            // An error about an id begins with the id's own name.
+            let wrong = wrong.strip_prefix(&format!("{name} ")).unwrap_or(&wrong);
+            Problem::invalid(format!("{name}: {wrong}")).at(name)
+        })?;
+    }
+    Ok(query)
+}
+
+fn no_filter<F: ListFilter>(name: &str) -> String {
+    let known: Vec<_> = F::FIELDS.iter().map(|field| field.name).collect();
+    let near = nearest(name, known.iter().copied());
+    let near = near.map(|near| format!("; did you mean `{near}`")).unwrap_or_default();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    format!("is not a filter of this page{near}; there are {known}")
+}
 
 /// Reads a value that JSON has as a string.
 pub(crate) fn read_text<T: DeserializeOwned>(
@@ -273,10 +260,8 @@ mod tests {
     }
 
     fn read(query: &str) -> Result<ListQuery<Few>, String> {
-        let uri = format!("/?{query}").parse().unwrap();
-        axum::extract::Query::try_from_uri(&uri)
-            .map(|query| query.0)
-            .map_err(|rejection| rejection.body_text())
+        let read = fields(query).and_then(|pairs| read_filter(&pairs));
+        read.map_err(|problem| problem.detail().to_owned())
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Forms that change something. Each has the CSRF token of its session, and no form of another site
 //! is accepted.
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
-use axum::http::header::{CONTENT_TYPE, HOST, ORIGIN};
+use axum::http::header::{HOST, ORIGIN};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, Render, html};
@@ -23,7 +23,7 @@ pub(crate) struct CsrfForm<T>(pub(crate) T);
 #[derive(Deserialize)]
 pub(crate) struct NoFields {}
 
-impl<T: DeserializeOwned + 'static, S: Send + Sync> FromRequest<S> for CsrfForm<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for CsrfForm<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
@@ -35,7 +35,7 @@ impl<T: DeserializeOwned + 'static, S: Send + Sync> FromRequest<S> for CsrfForm<
         if !given.is_some_and(|given| is_same(&given, &csrf)) {
             return Err(forged());
         }
-        deserialize(&fields).await.map(Self)
+        deserialize(&fields).map(Self)
     }
 }
 
@@ -55,16 +55,8 @@ pub(crate) async fn read<S: Send + Sync>(
 }
 
 /// Fields as a type.
-pub(crate) async fn deserialize<T: DeserializeOwned + 'static>(
-    fields: &[(String, String)],
-) -> Result<T, Problem> {
-    let wrong = |detail: String| Problem::invalid(detail);
-    let request = Request::post("/")
-        .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
-        .body(Body::from(off_executor(usize::MAX, || join(fields))))
-        .map_err(|error| wrong(error.to_string()))?;
-    let form = axum::extract::Form::<T>::from_request(request, &()).await;
-    form.map(|form| form.0).map_err(|rejection| wrong(rejection.body_text()))
+pub(crate) fn deserialize<T: DeserializeOwned>(fields: &[(String, String)]) -> Result<T, Problem> {
+    memhost_http::read_query(&off_executor(usize::MAX, || join(fields)))
 }
 
 pub(crate) fn forged() -> Problem {

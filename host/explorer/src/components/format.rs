@@ -129,6 +129,18 @@ pub(crate) fn sentence(text: &str) -> Markup {
     }
 }
 
+/// The beginning of a text, in one line.
+pub(crate) fn clipped(text: &str, most: usize) -> String {
+    let mut letters =
+        text.split_whitespace().flat_map(|word| std::iter::once(' ').chain(word.chars())).skip(1);
+    let start: String = letters.by_ref().take(most).collect();
+    match letters.next() {
+        Some(_) => format!("{start}…"),
+        None if start.is_empty() => "(empty)".to_owned(),
+        None => start,
+    }
+}
+
 /// The end of an id, which differs between neighbours. The tooltip has the whole id.
 pub(crate) fn short_id(id: impl std::fmt::Display) -> Markup {
     let id = id.to_string();
@@ -153,6 +165,14 @@ mod tests {
         let durations = [7, 1_240, 999_960, 3_100_000, 240_000_000, 7_200_000_000].map(duration_us);
         assert_eq!(durations, ["7 µs", "1.2 ms", "1000 ms", "3.1 s", "4 min", "2 h"]);
         assert_eq!([0.0, 0.042, 1.0].map(percent), ["0 %", "4.2 %", "100 %"]);
+    }
+
+    #[test]
+    fn a_long_text_is_shown_by_its_beginning() {
+        assert_eq!(clipped("one\n two", 20), "one two");
+        assert_eq!(clipped("äöü äöü", 5), "äöü ä…");
+        assert_eq!(clipped(&"x".repeat(1 << 20), 3), "xxx…");
+        assert_eq!(clipped(" \n", 5), "(empty)");
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use maud::{DOCTYPE, Markup, html};
 
 use super::view::{Theme, View};
-use crate::{assets, facts};
+use crate::assets;
 use memhost_core::Act;
-use memhost_types::OperationKind;
+use memhost_types::OperationKind::{self, List};
 
 /// The viewers that see a page in the navigation.
 #[derive(Clone, Copy)]
@@ -30,7 +30,7 @@ const COMPANY: &[Group] = &[
         &[
             ("Overview", "", VIEW),
             ("Operations", "operations", VIEW),
-            ("Records", "records", Audience::Act(Act::Operate(OperationKind::List))),
+            ("Records", "records", Audience::Act(Act::Operate(List))),
             ("Facts", "facts", Audience::Facts),
             ("Query", "query", Audience::Act(Act::Operate(OperationKind::Query))),
             ("Browse", "browse", Audience::Act(Act::Operate(OperationKind::Browse))),
@@ -185,7 +185,7 @@ fn groups(view: &View, groups: &[Group]) -> Markup {
     let may = |who: &Audience| match who {
         Audience::Act(act) => view.allows(*act),
         Audience::Host => view.caller.may(Act::Host, None).is_ok(),
-        Audience::Facts => facts::is_shown(view),
+        Audience::Facts => view.pagespace().is_some() && view.allows(Act::Operate(List)),
     };
     html! {
         @for (name, pages) in groups {
@@ -234,9 +234,7 @@ fn who(view: &View) -> Markup {
                 input type="hidden" name="back" value=(view.path);
                 @for (label, theme) in [
                     ("Auto", Theme::System), ("Light", Theme::Light), ("Dark", Theme::Dark),
-                ] {
-                    (here(label, theme.as_str(), view.theme == theme))
-                }
+                ] { (here(label, theme.as_str(), view.theme == theme)) }
             }
             form.out method="post" action="/sign-out" {
                 input type="hidden" name="csrf" value=(view.csrf);

@@ -5,7 +5,8 @@ use axum::http::request::Parts;
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
-use super::view::{View, escape};
+use super::view::View;
+use crate::escape::query;
 use memhost_executor::off_executor;
 use memhost_http::Problem;
 
@@ -17,7 +18,7 @@ const MAX_FIELDS: usize = 1_024;
 pub(crate) struct QueryParams<T> {
     /// The fields as a type.
     pub(crate) query: T,
-    pairs: Vec<(String, String)>,
+    pub(super) pairs: Vec<(String, String)>,
 }
 
 impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for QueryParams<T> {
@@ -54,9 +55,8 @@ fn pairs(text: &str) -> Vec<(String, String)> {
 
 /// As they stand in a query or a form.
 pub(super) fn join(pairs: &[(String, String)]) -> String {
-    let pairs: Vec<_> =
-        pairs.iter().map(|(name, value)| format!("{}={}", escape(name), escape(value))).collect();
-    pairs.join("&")
+    let all = query(pairs.iter().map(|(name, value)| (name.as_str(), Some(value.as_str()))));
+    all.trim_start_matches('?').to_owned()
 }
 
 impl<T> QueryParams<T> {
@@ -73,14 +73,9 @@ impl<T> QueryParams<T> {
     /// The address of this page with another value of one field. It drops the cursor, because a new
     /// filter starts at the first page.
     pub(crate) fn with(&self, view: &View, name: &str, value: Option<&str>) -> String {
-        let mut pairs: Vec<_> = self
-            .pairs
-            .iter()
-            .filter(|(known, _)| known != name && known != "cursor")
-            .cloned()
-            .collect();
-        pairs.extend(value.map(|value| (name.to_owned(), value.to_owned())));
-        if pairs.is_empty() { view.path.clone() } else { format!("{}?{}", view.path, join(&pairs)) }
+        let kept = self.pairs.iter().filter(|(known, _)| known != name && known != "cursor");
+        let kept = kept.map(|(known, value)| (known.as_str(), Some(value.as_str())));
+        format!("{}{}", view.path, query(kept.chain([(name, value)])))
     }
 }
 

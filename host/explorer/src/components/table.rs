@@ -3,6 +3,8 @@
 use maud::{Markup, Render, html};
 
 use super::details::empty;
+use super::filter::{ListFilter, ListParams};
+use super::filter_form::FilterForm;
 use super::query::QueryParams;
 use super::view::View;
 
@@ -132,20 +134,23 @@ pub(crate) fn table(caption: &str, rows: impl IntoIterator<Item = Row>) -> Marku
     }
 }
 
-/// The rows of a list and its pager, or why there are no rows. `name` is the plural of the rows,
-/// such as `operations`. `none` is the title and the text of a list that is empty without a filter.
-pub(crate) fn listing<Q, T>(
+/// A list: its filters, its rows and its pager, or why there are no rows. `name` is the plural of
+/// the rows, such as `operations`. `none` is the title and the text of a list that is empty without
+/// a filter.
+pub(crate) fn listing<F: ListFilter>(
     view: &View,
-    params: &QueryParams<Q>,
-    name: &str,
-    (items, next_cursor): (&[T], Option<&str>),
+    params: &ListParams<F>,
+    (caption, name): (&str, &str),
+    next_cursor: Option<&str>,
     none: (&str, &Markup),
-    rows: &Markup,
+    rows: impl Iterator<Item = Row>,
 ) -> Markup {
+    let mut rows = rows.peekable();
     html! {
+        @if !F::FIELDS.is_empty() { (FilterForm::of(view, params)) }
         div #rows data-live {
-            @if !items.is_empty() {
-                (rows)
+            @if rows.peek().is_some() {
+                (table(caption, rows))
                 (pager(view, params, next_cursor, name))
             } @else if params.is_filtered() {
                 (empty(
@@ -154,9 +159,7 @@ pub(crate) fn listing<Q, T>(
                 ))
                 // A page ends after many that do not match: the next one may have some.
                 @if next_cursor.is_some() { (pager(view, params, next_cursor, name)) }
-            } @else {
-                (empty(none.0, none.1))
-            }
+            } @else { (empty(none.0, none.1)) }
         }
     }
 }

@@ -8,18 +8,15 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use jiff::Timestamp;
 use maud::{Markup, html};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::format::{exact, time};
-use crate::Explorer;
+use crate::escape::escape;
 use crate::session::SessionKey;
+use crate::state::Explorer;
 use memhost_core::{Act, Caller, Service};
 use memhost_http::{Authorized, Permission, Problem, ProblemCode};
 use memhost_integrations::PageSpaceOptions;
 use memhost_types::CompanyId;
-
-/// The characters that are not escaped in a part of an address.
-const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Light or dark.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -93,9 +90,17 @@ impl View {
         let mut path = "/c".to_owned();
         for part in std::iter::once(company.as_str()).chain(parts.iter().copied()) {
             path.push('/');
-            path.extend(utf8_percent_encode(part, PLAIN));
+            path.push_str(&escape(part));
         }
         path
+    }
+
+    /// The first page of a caller who belongs to a company.
+    pub(crate) fn home(service: &Service, caller: &Caller) -> Option<String> {
+        let company = caller.company()?;
+        let page: &[&str] =
+            if service.allows(caller, Act::View, company) { &[] } else { &["query"] };
+        Some(Self::company_at(company, page))
     }
 
     /// Whether the caller may do this here. Used to hide buttons; each action checks again.
@@ -150,9 +155,4 @@ impl<P> Deref for CompanyView<P> {
     fn deref(&self) -> &View {
         &self.view
     }
-}
-
-/// A value of a query as it is written in an address.
-pub(crate) fn escape(text: &str) -> String {
-    utf8_percent_encode(text, PLAIN).to_string()
 }

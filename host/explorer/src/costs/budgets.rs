@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::TABS;
-use crate::bindings::budget;
+use crate::bindings::limits::budget;
 use crate::components::{
     CompanyView, CsrfForm, Field, Page, View, binding_choices, empty, form, panel, select_field,
     tabs, unprocessable,
@@ -64,8 +64,7 @@ async fn page<P>(
         @if may { (set_panel(view, given, wrong)) }
     };
     let about = "Limits on spending per day or month, for the company or one binding. A capture \
-                 over a limit is \
-                 refused or waits.";
+                 over a limit is refused or waits.";
     Ok(Page::new(view, "Budgets", about).live("budgets").render(&body))
 }
 

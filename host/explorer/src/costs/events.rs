@@ -1,21 +1,14 @@
 //! Cost events, one for each usage that is billed directly, and flat charges.
 
 use maud::{Markup, html};
-use serde::Deserialize;
 
 use super::TABS;
 use crate::components::{
-    CompanyView, Control, FilterForm, ListParams, PAGE_SIZE, Page, QueryParams, Row, Tone, badge,
-    count, filter_fields, listing, long, money, number, short_id, table, tabs, time, wide, words,
+    CompanyView, Control, ListParams, PAGE_SIZE, Page, Row, Tone, badge, count, filter_fields,
+    listing, long, money, number, short_id, tabs, time, wide, words,
 };
 use memhost_http::{Problem, permission};
 use memhost_types::{BillingType, CostEventFilter, CostStatus, Direction, FinanceEvent};
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct EventsQuery {
-    cursor: Option<String>,
-}
 
 /// How a call is billed, in words.
 pub(crate) fn billing_type(r#type: BillingType) -> &'static str {
@@ -69,17 +62,13 @@ pub(crate) async fn events(
     });
     let none = html! {
         "A call that its provider reports as billed by usage creates one. Usage that a run already \
-         accounts "
-        "for creates none."
+         accounts for creates none."
     };
-    let page_of = (page.items.as_slice(), page.next_cursor.as_deref().filter(|_| page.more));
+    let (names, none) = (("Cost events", "cost events"), ("No cost events yet", &none));
+    let next = page.next_cursor.as_deref().filter(|_| page.more);
     let body = html! {
         (tabs(&view, "cost-events", &TABS))
-        (FilterForm::of(&view, &params))
-        (listing(
-            &view, &params, "cost events", page_of, ("No cost events yet", &none),
-            &table("Cost events", rows),
-        ))
+        (listing(&view, &params, names, next, none, rows))
     };
     Ok(Page::new(&view, "Cost events", "Usage that is billed directly, newest first.")
         .render(&body))
@@ -100,7 +89,7 @@ fn amount(event: &FinanceEvent) -> Markup {
 
 pub(crate) async fn charges(
     view: CompanyView<permission::View>,
-    params: QueryParams<EventsQuery>,
+    params: ListParams<()>,
 ) -> Result<Markup, Problem> {
     let page = view
         .service
@@ -135,13 +124,10 @@ pub(crate) async fn charges(
             "POST /control/v1/companies/" (view.company) "/finance-events"
         }
     };
-    let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
+    let (names, none) = (("Flat charges", "charges"), ("No flat charges yet", &none));
     let body = html! {
         (tabs(&view, "charges", &TABS))
-        (listing(
-            &view, &params, "charges", page_of, ("No flat charges yet", &none),
-            &table("Flat charges", rows),
-        ))
+        (listing(&view, &params, names, page.next_cursor.as_deref(), none, rows))
     };
     Ok(Page::new(
         &view,

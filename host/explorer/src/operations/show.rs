@@ -5,11 +5,11 @@ use maud::{Markup, html};
 
 use super::cost;
 use crate::components::{
-    Bar, CompanyView, Details, Page, Row, View, binding_link, bytes, count, duration_us, exact,
-    issue_link, job_status, money, number, outcome, panel, record_link, run_link, sentence,
-    source_link, table, time, waterfall, wide, words,
+    Bar, CompanyView, Details, Page, Row, View, binding_link, bytes, count, duration_us,
+    issue_link, job_status, money, number, outcome, panel, query, record_list, run_link, sentence,
+    source_link, table, waterfall, wide, words,
 };
-use crate::costs::billing_type;
+use crate::costs::events::billing_type;
 use memhost_executor::off_executor;
 use memhost_http::{PathParam, Problem, permission};
 use memhost_types::{
@@ -29,18 +29,18 @@ pub(crate) async fn show(
             @if let Some(error) = &found.error { (wrong(&view, &found, error)) }
             div.two {
                 div.stack {
-                    (panel("provenance", "Provenance", &html! { (provenance(&view, &found)) }))
+                    (panel("provenance", "Provenance", provenance(&view, &found)))
                     @if !found.jobs.is_empty() {
-                        (panel("jobs", "Jobs", &jobs_of(&view, &found, &jobs)))
+                        (panel("jobs", "Jobs", jobs_of(&view, &found, &jobs)))
                     }
                 }
                 div.stack {
-                    (panel("timing", "Timing", &timing(&view, &found)))
-                    (panel("records", "Records", &records(&view, &found)))
+                    (panel("timing", "Timing", timing(&view, &found)))
+                    (panel("records", "Records", records(&view, &found)))
                 }
             }
-            (panel("usage", "Usage and cost", &usage(&view, &found)))
-            @if !found.log.is_empty() { (panel("log", "Provider log", &log(&found.log))) }
+            (panel("usage", "Usage and cost", usage(&view, &found)))
+            @if !found.log.is_empty() { (panel("log", "Provider log", log(&found.log))) }
             @if let Some(payload) = &found.payload {
                 (panel("request", "Request", &html! {
                     pre tabindex="0" { (pretty(&payload.text)) }
@@ -151,6 +151,15 @@ fn provenance(view: &View, operation: &Operation) -> Details {
     let scope = &operation.scope;
     let moment = |at| view.moment(at);
     let version = operation.provider_version.as_deref().unwrap_or_default();
+    let agent = scope.agent_id.as_ref().map(AgentId::as_str);
+    // A field of the scope, with a link to the operations that have the same value.
+    let linked = |field: &str, id: Option<&str>, shown: &dyn Fn(&str) -> Markup| {
+        id.map(|id| {
+            let all = format!("{}{}", view.at(&["operations"]), query([(field, Some(id))]));
+            html! { (shown(id)) " · " a.quiet href=(all) { "Show operations" } }
+        })
+    };
+    let plain = |id: &str| html! { (id) };
     let details = Details::default()
         .row("Started", moment(operation.started_at))
         .row("Requested by", operation.principal.to_string())
@@ -163,41 +172,11 @@ fn provenance(view: &View, operation: &Operation) -> Details {
             operation.provider_key.as_ref().map(|key| html! { (key) " " span.soft { (version) } }),
         )
         .maybe("Source", operation.source.as_ref().map(|source| source_link(view, source)))
-        .maybe(
-            "Agent",
-            scope
-                .agent_id
-                .as_ref()
-                .map(|id| with_operations_link(view, "agentId", id.as_str(), &html! { (id) })),
-        )
-        .maybe(
-            "Project",
-            scope
-                .project_id
-                .as_deref()
-                .map(|id| with_operations_link(view, "projectId", id, &html! { (id) })),
-        )
-        .maybe(
-            "Issue",
-            scope
-                .issue_id
-                .as_deref()
-                .map(|id| with_operations_link(view, "issueId", id, &issue_link(view, id))),
-        )
-        .maybe(
-            "Run",
-            scope.run_id.as_deref().map(|id| {
-                let agent = scope.agent_id.as_ref().map(AgentId::as_str);
-                with_operations_link(view, "runId", id, &run_link(view, id, agent))
-            }),
-        )
-        .maybe(
-            "Session",
-            scope
-                .session_key
-                .as_deref()
-                .map(|id| with_operations_link(view, "sessionKey", id, &html! { (id) })),
-        )
+        .maybe("Agent", linked("agentId", agent, &plain))
+        .maybe("Project", linked("projectId", scope.project_id.as_deref(), &plain))
+        .maybe("Issue", linked("issueId", scope.issue_id.as_deref(), &|id| issue_link(view, id)))
+        .maybe("Run", linked("runId", scope.run_id.as_deref(), &|id| run_link(view, id, agent)))
+        .maybe("Session", linked("sessionKey", scope.session_key.as_deref(), &plain))
         .maybe("Subject", scope.subject_id.as_deref())
         .maybe("Namespace", scope.namespace.as_deref());
     let details = match &operation.hook {
@@ -205,9 +184,7 @@ fn provenance(view: &View, operation: &Operation) -> Details {
             .row(
                 "Hook",
                 html! {
-                    a href={
-                        (view.at(&["hooks"])) "?hookId=" (crate::components::escape(&hook.hook_id))
-                    } {
+                    a href={ (view.at(&["hooks"])) (query([("hookId", Some(&*hook.hook_id))])) } {
                         (words(hook.hook_kind.as_str()))
                     }
                 },
@@ -226,12 +203,6 @@ fn provenance(view: &View, operation: &Operation) -> Details {
     let asserted_by = operation.source.as_ref().and_then(|source| source.asserted_by.as_deref());
     let details = details.maybe("Source asserted by", asserted_by);
     details.row("ID", html! { code { (operation.id) } })
-}
-
-/// A field of the scope, with a link to the operations that have the same value.
-fn with_operations_link(view: &View, field: &str, id: &str, shown: &Markup) -> Markup {
-    let all = format!("{}?{field}={}", view.at(&["operations"]), crate::components::escape(id));
-    html! { (shown) " · " a.quiet href=(all) { "Show operations" } }
 }
 
 fn timing(view: &View, operation: &Operation) -> Markup {
@@ -255,29 +226,18 @@ fn timing(view: &View, operation: &Operation) -> Markup {
     html! {
         (waterfall(&bars, whole))
         @if operation.provider_us.is_none() { p.soft { "The provider was not called." } }
-        (Details::default().maybe("Finished", operation.finished_at.map(|at| html! {
-            (time(at, view.now)) " " span.soft { (exact(at)) }
-        })))
+        (Details::default().maybe("Finished", operation.finished_at.map(|at| view.moment(at))))
     }
 }
 
 fn records(view: &View, operation: &Operation) -> Markup {
-    let left_out = operation
-        .record_count
-        .saturating_sub(u32::try_from(operation.records.len()).unwrap_or(u32::MAX));
     let binding = operation.binding_key.as_ref().map_or("", |key| key.as_str());
-    let list = |handles: &[memhost_types::RecordHandle]| {
-        html! {
-            ul.list { @for handle in handles { li { (record_link(view, binding, handle)) } } }
-        }
-    };
     html! {
         @if operation.record_count == 0 { p.soft { "No records." } }
-        @if !operation.records.is_empty() { (list(&operation.records)) }
-        @if left_out > 0 { p.help { (count(u64::from(left_out))) " more." } }
+        (record_list(view, binding, &operation.records, operation.record_count))
         @if !operation.cited.is_empty() {
             h3 { "Cited records" }
-            (list(&operation.cited))
+            (record_list(view, binding, &operation.cited, 0))
         }
     }
 }

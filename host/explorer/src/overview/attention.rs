@@ -69,7 +69,7 @@ pub(super) async fn list<P>(
             }
         }
     };
-    Ok(panel("attention", "Needs attention", &body))
+    Ok(panel("attention", "Needs attention", body))
 }
 
 fn of_binding(view: &View, shown: &BindingView, all: &mut Vec<Item>) {

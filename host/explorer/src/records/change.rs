@@ -4,12 +4,12 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::scope::correctable;
-use super::show::RecordView;
-use super::{clipped, object};
+use super::record::RecordView;
+use super::scope::{correctable, object, record_path};
+use super::show::gone;
 use crate::components::{
-    CsrfForm, Field, NoFields, confirm, form, panel, sentence, submit_or_cancel, unix_lines,
-    unprocessable,
+    CsrfForm, Field, NoFields, clipped, confirm, form, panel, sentence, submit_or_cancel,
+    unix_lines, unprocessable,
 };
 use crate::guard::redirect;
 use memhost_http::{Problem, permission};
@@ -35,7 +35,7 @@ fn pretty(metadata: &JsonObject) -> Option<String> {
 pub(crate) async fn ask_correct(
     record: RecordView<permission::Correct>,
 ) -> Result<Response, Problem> {
-    let Some(found) = record.get().await? else { return record.gone().await };
+    let Some(found) = record.get().await? else { return gone(&record).await };
     let given = CorrectionFields {
         text: Some(found.text),
         summary: found.summary,
@@ -125,7 +125,7 @@ pub(crate) async fn correct(
                 Some(_) => "Corrected. This record replaces the previous one.",
                 None => "Corrected.",
             });
-            Ok(redirect(&super::record_path(
+            Ok(redirect(&record_path(
                 &record,
                 &record.binding,
                 &answer.record.provider_record_id,
@@ -140,19 +140,18 @@ pub(crate) async fn correct(
 pub(crate) async fn ask_forget(
     record: RecordView<permission::Forget>,
 ) -> Result<Response, Problem> {
-    let Some(found) = record.get().await? else { return record.gone().await };
+    let Some(found) = record.get().await? else { return gone(&record).await };
     let body = html! {
         (panel("what", "Record", &html! { p.text { (clipped(&found.text, 600)) } }))
         div.stack {
             p.about {
                 "Agents no longer get this record. The next page says whether the provider deleted \
-                 it or only hides "
-                "it. This cannot be undone."
+                 it or only hides it. This cannot be undone."
             }
             p.about {
                 "The operation log keeps who forgot it and its ID, but not its text. If the \
-                 binding's policy stores "
-                "requests, the request that wrote it stays until its retention ends."
+                 binding's policy stores requests, the request that wrote it stays until its \
+                 retention ends."
             }
         }
         (confirm(&record, &record.path("forget"), "Forget record", &[], &record.path("records")))

@@ -2,10 +2,12 @@
 
 use maud::{Markup, html};
 
-use crate::components::{Field, FilterForm, View, binding_choices, escape};
+use crate::components::{
+    Field, FilterForm, SCOPE, ScopeField, View, binding_choices, empty, query,
+};
 use memhost_core::{Act, ServiceError};
 use memhost_http::{Problem, parse};
-use memhost_types::{AgentId, BindingKey, CompanyId, JsonObject, Scope};
+use memhost_types::{BindingKey, CompanyId, JsonObject, RecordId, Scope};
 
 /// Fields of an address or a form that name a scope, and some more.
 macro_rules! scope_query {
@@ -58,20 +60,26 @@ impl ScopeQuery {
 
 /// An address with a scope, and a binding where the address itself has none.
 pub(crate) fn address(href: &str, binding: Option<&BindingKey>, scope: &Scope) -> String {
-    let fields = [
-        ("bindingKey", binding.map(BindingKey::as_str)),
-        ("agentId", scope.agent_id.as_ref().map(AgentId::as_str)),
-        ("subjectId", scope.subject_id.as_deref()),
-        ("projectId", scope.project_id.as_deref()),
-        ("issueId", scope.issue_id.as_deref()),
-        ("runId", scope.run_id.as_deref()),
-        ("sessionKey", scope.session_key.as_deref()),
-        ("namespace", scope.namespace.as_deref()),
-    ];
-    let named =
-        fields.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", escape(value?))));
-    let named: Vec<String> = named.collect();
-    if named.is_empty() { href.to_owned() } else { format!("{href}?{}", named.join("&")) }
+    format!("{href}{}", query(pairs(binding, scope)))
+}
+
+/// The fields of an address that name a binding and a scope.
+pub(crate) fn pairs<'a>(
+    binding: Option<&'a BindingKey>,
+    scope: &'a Scope,
+) -> impl Iterator<Item = (&'a str, Option<&'a str>)> {
+    let binding = ("bindingKey", binding.map(BindingKey::as_str));
+    std::iter::once(binding).chain(SCOPE.iter().map(move |(name, _, value)| (*name, value(scope))))
+}
+
+/// The address of a record's page, as it is seen in a scope.
+pub(crate) fn record_path(
+    view: &View,
+    binding: &BindingKey,
+    id: &RecordId,
+    scope: &Scope,
+) -> String {
+    address(&view.at(&["records", binding.as_str(), id.as_str()]), None, scope)
 }
 
 /// The fields of a filter that name a binding and a scope. An agent has no field for the agent, and
@@ -81,32 +89,42 @@ pub(crate) fn fields<'a, T>(view: &View, form: FilterForm<'a, T>) -> FilterForm<
         true => form.select("bindingKey", "Binding", binding_choices(view)),
         false => form.text("bindingKey", "Binding"),
     };
-    let form = if view.caller.agent().is_none() { form.text("agentId", "Agent") } else { form };
-    form.text("subjectId", "Subject")
-        .text("projectId", "Project")
-        .more()
-        .text("issueId", "Issue")
-        .text("runId", "Run")
-        .text("sessionKey", "Session")
-        .text("namespace", "Namespace")
+    scope_fields(view).fold(form, |form, (name, label, _)| {
+        // Most people name an agent, a person or a project.
+        let form = if *name == "issueId" { form.more() } else { form };
+        form.text(name, label)
+    })
+}
+
+/// The fields of a scope that the caller may set: an agent has its own.
+fn scope_fields(view: &View) -> impl Iterator<Item = &'static ScopeField> + use<> {
+    let is_agent = view.caller.agent().is_some();
+    SCOPE.iter().filter(move |(name, ..)| !is_agent || *name != "agentId")
 }
 
 /// The fields of a form that name a scope.
 pub(crate) fn inputs(view: &View, scope: &Scope) -> Markup {
-    let text = |value: &Option<String>| value.clone().unwrap_or_default();
-    let agent = scope.agent_id.as_ref().map(ToString::to_string).unwrap_or_default();
-    let one = |name: &str, label: &str, value: &str| html! { (Field::new(name, label, value)) };
     html! {
         div.inline {
-            @if view.caller.agent().is_none() { (one("agentId", "Agent", &agent)) }
-            (one("subjectId", "Subject", &text(&scope.subject_id)))
-            (one("namespace", "Namespace", &text(&scope.namespace)))
-            (one("projectId", "Project", &text(&scope.project_id)))
-            (one("issueId", "Issue", &text(&scope.issue_id)))
-            (one("runId", "Run", &text(&scope.run_id)))
-            (one("sessionKey", "Session", &text(&scope.session_key)))
+            @for (name, label, value) in scope_fields(view) {
+                (Field::new(name, label, value(scope).unwrap_or_default()))
+            }
         }
     }
+}
+
+/// The empty state of a scope that no binding serves.
+pub(crate) fn no_binding(view: &View) -> Markup {
+    empty(
+        "No binding for this scope",
+        &html! {
+            @if view.allows(Act::View) {
+                "Create a binding, or set a default, under " a
+                    href=(view.at(&["bindings"])) { "Bindings" }
+                "."
+            } @else { "Ask an administrator to create one." }
+        },
+    )
 }
 
 /// An object of JSON in a field.

@@ -3,8 +3,7 @@
 use axum::response::Response;
 use maud::{Markup, html};
 
-use super::scope::{correctable, inputs};
-use super::{object, record_path, scope_query};
+use super::scope::{address, correctable, inputs, object, record_path, scope_query};
 use crate::components::{
     CompanyView, CsrfForm, Field, Page, binding_choices, form, select_field, sentence,
     submit_or_cancel, unix_lines, unprocessable,
@@ -145,6 +144,6 @@ pub(crate) async fn create(
         (Some(binding), Some(record)) => {
             Ok(redirect(&record_path(&view, &binding, &record.provider_record_id, &scope)))
         }
-        _ => Ok(redirect(&super::address(&view.at(&["records"]), None, &scope))),
+        _ => Ok(redirect(&address(&view.at(&["records"]), None, &scope))),
     }
 }

@@ -12,9 +12,7 @@ pub(super) fn prose(text: &str) -> Markup {
                         li { (line(item.trim_start_matches("- "))) }
                     }
                 }
-            } @else {
-                p { (line(block)) }
-            }
+            } @else { p { (line(block)) } }
         }
     }
 }

@@ -3,9 +3,9 @@
 
 use maud::{Markup, html};
 
-use super::RecordView;
-use crate::components::{binding_link, escape, panel, short_id, time, words};
-use crate::records::record_path;
+use super::record::RecordView;
+use super::scope::record_path;
+use crate::components::{binding_link, panel, query, short_id, time, words};
 use memhost_core::Act;
 use memhost_http::Problem;
 use memhost_types::{Operation, OperationFilter, OperationKind};
@@ -79,15 +79,15 @@ impl Touched {
                 ", with those that only read it"
             }
         };
-        panel("operations", "Operations", &body)
+        panel("operations", "Operations", body)
     }
 }
 
 /// The address of the list of operations, with those of the record.
 fn all<P>(record: &RecordView<P>) -> String {
     let (provider, id) = (record.handle.provider_key.as_str(), record.id.as_str());
-    let list = record.at(&["operations"]);
-    format!("{list}?providerRecordId={}&providerKey={}", escape(id), escape(provider))
+    let named = query([("providerRecordId", Some(id)), ("providerKey", Some(provider))]);
+    format!("{}{named}", record.at(&["operations"]))
 }
 
 fn line<P>(record: &RecordView<P>, operation: &Operation) -> Markup {
