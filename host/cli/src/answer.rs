@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::CliError;
+use super::{CliError, Result};
 use memhost_core::{
     AdmittedPlugin, AskedView, CostEventPage, Evaluation, EvaluationReport, GrantsView, Page,
     PluginView, ResolutionStep, Sums, SumsRow,
@@ -44,7 +44,7 @@ impl<T: DeserializeOwned> Answer<T> {
     ///
     /// # Errors
     /// If the host is of a version that answers something else.
-    pub(super) fn read(&self) -> Result<T, CliError> {
+    pub(super) fn read(&self) -> Result<T> {
         read(&self.json)
     }
 }
@@ -54,10 +54,7 @@ impl<T: List> Answer<T> {
     ///
     /// # Errors
     /// If the host is of a version that answers something else.
-    pub(super) fn find(
-        self,
-        fits: impl Fn(&T::Item) -> bool,
-    ) -> Result<Option<Answer<T::Item>>, CliError> {
+    pub(super) fn find(self, fits: impl Fn(&T::Item) -> bool) -> Result<Option<Answer<T::Item>>> {
         for item in self.items() {
             if fits(&item.read()?) {
                 return Ok(Some(item));
@@ -82,7 +79,7 @@ impl<T: List> Answer<T> {
 ///
 /// # Errors
 /// If the host is of a version that answers something else.
-pub(super) fn read<T: DeserializeOwned>(json: &Value) -> Result<T, CliError> {
+pub(super) fn read<T: DeserializeOwned>(json: &Value) -> Result<T> {
     serde_path_to_error::deserialize(json).map_err(|error| {
         CliError::Host(format!(
             "this version of memhost cannot read the host's answer: {}: {}; use the version of the \

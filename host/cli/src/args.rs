@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use ipnet::IpNet;
 
-use super::CliError;
 use super::argument::{addresses, day};
 use super::output::Format;
+use super::{CliError, Result};
 use memhost_conformance::Network;
 use memhost_types::SecretUse;
 
@@ -119,7 +119,10 @@ pub(super) struct Paging {
     #[arg(long, value_name = "CURSOR", help_heading = "Output")]
     pub(super) cursor: Option<String>,
     /// Maximum number of items on a page [default: 20].
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1_000), help_heading = "Output")]
+    #[arg(
+        long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1_000),
+        help_heading = "Output"
+    )]
     pub(super) limit: Option<u32>,
     /// Fetch all pages.
     #[arg(long, help_heading = "Output")]
@@ -206,7 +209,7 @@ pub(crate) struct NetworkArgs {
 
 impl NetworkArgs {
     /// What the build may reach; none without `--allow-network`.
-    pub(crate) fn network(&self) -> Result<Option<Network>, CliError> {
+    pub(crate) fn network(&self) -> Result<Option<Network>> {
         if !self.allow_network {
             return Ok(None);
         }
@@ -220,7 +223,7 @@ impl NetworkArgs {
     }
 }
 
-fn secret(given: &str) -> Result<(String, String, SecretUse), CliError> {
+fn secret(given: &str) -> Result<(String, String, SecretUse)> {
     let (name, used_as) = match given.split_once('=') {
         Some((name, used_as)) => {
             (name, used_as.parse().map_err(|error| CliError::input("--secret-env", error))?)

@@ -9,16 +9,16 @@ use clap::builder::PossibleValuesParser;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::CliError;
-use memhost_types::{DigestError, IpNet, JsonObject, VersionChoice};
+use super::{CliError, Result};
+use memhost_types::{DigestError, IpNet, JsonObject, VersionChoice, nearest};
 
 /// The text itself, or standard input where the text is `-`.
-pub(super) fn text(text: &str) -> Result<String, CliError> {
+pub(super) fn text(text: &str) -> Result<String> {
     if text == "-" { input(None) } else { Ok(text.to_owned()) }
 }
 
 /// The content of a file, or of standard input if no file is given or the file is `-`.
-pub(super) fn input(file: Option<&Path>) -> Result<String, CliError> {
+pub(super) fn input(file: Option<&Path>) -> Result<String> {
     let Some(file) = file.filter(|file| *file != Path::new("-")) else {
         let mut read = String::new();
         std::io::stdin()
@@ -30,7 +30,7 @@ pub(super) fn input(file: Option<&Path>) -> Result<String, CliError> {
 }
 
 /// Refuses an output file that exists, or whose directory does not; `flag` names it.
-pub(super) fn new_file(flag: &str, file: &Path) -> Result<(), CliError> {
+pub(super) fn new_file(flag: &str, file: &Path) -> Result<()> {
     if file.exists() {
         return Err(CliError::input(flag, format!("{} exists; give another file", file.display())));
     }
@@ -47,7 +47,7 @@ pub(super) fn new_file(flag: &str, file: &Path) -> Result<(), CliError> {
 }
 
 /// Asks on a terminal. Elsewhere nobody can answer.
-pub(super) fn confirm(yes: bool, question: &str) -> Result<(), CliError> {
+pub(super) fn confirm(yes: bool, question: &str) -> Result<()> {
     if yes {
         return Ok(());
     }
@@ -67,13 +67,13 @@ pub(super) fn confirm(yes: bool, question: &str) -> Result<(), CliError> {
 }
 
 /// Reads JSON; `what` names the argument or the file in errors.
-pub(super) fn json<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, CliError> {
+pub(super) fn json<T: DeserializeOwned>(what: &str, text: &str) -> Result<T> {
     serde_json::from_str(text)
         .map_err(|error| CliError::input(what, format!("is no valid JSON: {error}")))
 }
 
 /// Reads a JSON object, if one is given; `argument` names it in errors.
-pub(super) fn object(argument: &str, text: Option<&str>) -> Result<Option<JsonObject>, CliError> {
+pub(super) fn object(argument: &str, text: Option<&str>) -> Result<Option<JsonObject>> {
     let wrong = |found: &str| {
         CliError::input(
             argument,
@@ -96,6 +96,11 @@ pub(super) fn one_of<T: Copy>(
     name: fn(T) -> &'static str,
 ) -> PossibleValuesParser {
     PossibleValuesParser::new(all.iter().map(|value| name(*value)))
+}
+
+/// The end of a message about a word that is not known: the nearest known one.
+pub(super) fn did_you_mean<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(given, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }
 
 /// A moment.

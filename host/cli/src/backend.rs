@@ -7,12 +7,12 @@ use serde::Serialize;
 use serde_json::Value;
 use ureq::unversioned::resolver::DefaultResolver;
 
-use super::CliError;
 use super::answer::Answer;
 use super::args::HostArgs;
 use super::config::HostConfig;
 use super::connection::Connection;
 use super::user_files::check_data;
+use super::{CliError, Result};
 use memhost_agent_hooks::UnixConnector;
 use memhost_core::Service;
 use memhost_server::{InProcess, Method, Request};
@@ -30,7 +30,7 @@ pub(super) enum Backend {
 
 impl Backend {
     /// The host that the arguments name.
-    pub(super) async fn open(args: &HostArgs, connection: &Connection) -> Result<Self, CliError> {
+    pub(super) async fn open(args: &HostArgs, connection: &Connection) -> Result<Self> {
         let Some(data_dir) = &args.data_dir else {
             let agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
             return Ok(Self::Http(Arc::new(Remote { connection: connection.clone(), agent })));
@@ -48,65 +48,38 @@ impl Backend {
         Self::Direct(Box::new(InProcess::new(service)))
     }
 
-    pub(super) async fn get<T>(&self, path: &str) -> Result<Answer<T>, CliError> {
+    pub(super) async fn get<T>(&self, path: &str) -> Result<Answer<T>> {
         self.call(Method::Get, path, None).await
     }
 
-    pub(super) async fn post<T>(
-        &self,
-        path: &str,
-        body: &impl Serialize,
-    ) -> Result<Answer<T>, CliError> {
+    pub(super) async fn post<T>(&self, path: &str, body: &impl Serialize) -> Result<Answer<T>> {
         self.call(Method::Post, path, Some(written(body)?)).await
     }
 
-    pub(super) async fn put<T>(
-        &self,
-        path: &str,
-        body: &impl Serialize,
-    ) -> Result<Answer<T>, CliError> {
+    pub(super) async fn put<T>(&self, path: &str, body: &impl Serialize) -> Result<Answer<T>> {
         self.call(Method::Put, path, Some(written(body)?)).await
     }
 
-    pub(super) async fn patch<T>(
-        &self,
-        path: &str,
-        body: &impl Serialize,
-    ) -> Result<Answer<T>, CliError> {
+    pub(super) async fn patch<T>(&self, path: &str, body: &impl Serialize) -> Result<Answer<T>> {
         self.call(Method::Patch, path, Some(written(body)?)).await
     }
 
     /// Sends a DELETE request. With a revision it fails if the revision changed.
-    pub(super) async fn delete<T>(
-        &self,
-        path: &str,
-        revision: Option<u64>,
-    ) -> Result<Answer<T>, CliError> {
-        let headers =
-            revision.map(|revision| ("if-match", format!("\"{revision}\""))).into_iter().collect();
-        let request = Request {
-            method: Method::Delete,
-            path: path.to_owned(),
-            headers,
-            ..Request::default()
-        };
+    pub(super) async fn delete<T>(&self, path: &str, revision: Option<u64>) -> Result<Answer<T>> {
+        let revision = revision.map(|revision| ("if-match", format!("\"{revision}\"")));
+        let (path, headers) = (path.to_owned(), revision.into_iter().collect());
+        let request = Request { method: Method::Delete, path, body: None, headers };
         json(&self.bytes(request).await?)
     }
 
     /// A response that is not JSON.
-    pub(super) async fn download(&self, path: &str) -> Result<Vec<u8>, CliError> {
+    pub(super) async fn download(&self, path: &str) -> Result<Vec<u8>> {
         self.bytes(Request { path: path.to_owned(), ..Request::default() }).await
     }
 
     /// A request body that is not JSON.
-    pub(super) async fn upload<T>(&self, path: &str, body: String) -> Result<Answer<T>, CliError> {
-        let request = Request {
-            method: Method::Post,
-            path: path.to_owned(),
-            body: Some(body),
-            ..Request::default()
-        };
-        json(&self.bytes(request).await?)
+    pub(super) async fn upload<T>(&self, path: &str, body: String) -> Result<Answer<T>> {
+        self.call(Method::Post, path, Some(body)).await
     }
 
     /// A stream of server-sent events after the event of this id. Blocks until the next event.
@@ -114,7 +87,7 @@ impl Backend {
         &self,
         path: &str,
         last_id: Option<&str>,
-    ) -> Result<impl std::io::Read + use<>, CliError> {
+    ) -> Result<impl std::io::Read + use<>> {
         let Self::Http(remote) = self else {
             let message = "has no stream: nothing happens in it while no host runs; name a running \
                            host with --url";
@@ -138,7 +111,7 @@ impl Backend {
     }
 
     /// Sends a request and returns the status and body, also of a problem.
-    pub(super) async fn exchange(&self, mut request: Request) -> Result<(u16, Vec<u8>), CliError> {
+    pub(super) async fn exchange(&self, mut request: Request) -> Result<(u16, Vec<u8>)> {
         match self {
             Self::Direct(host) => {
                 request.headers.push(("host", "localhost".to_owned()));
@@ -153,17 +126,12 @@ impl Backend {
         }
     }
 
-    async fn call<T>(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<String>,
-    ) -> Result<Answer<T>, CliError> {
+    async fn call<T>(&self, method: Method, path: &str, body: Option<String>) -> Result<Answer<T>> {
         let request = Request { method, path: path.to_owned(), body, headers: Vec::new() };
         json(&self.bytes(request).await?)
     }
 
-    async fn bytes(&self, request: Request) -> Result<Vec<u8>, CliError> {
+    async fn bytes(&self, request: Request) -> Result<Vec<u8>> {
         match self.exchange(request).await? {
             (200..300, body) => Ok(body),
             (status, body) => Err(self.problem(status, &body)),
@@ -177,10 +145,8 @@ impl Backend {
                 let url = &remote.connection.url;
                 let detail = format!(
                     "{url} requires a token; set --token or MEMHOST_TOKEN, or save it with \
-                     `memhost context create \
-                     NAME --url {url} --token -`; `memhost serve` prints the token at its first \
-                     start, `memhost serve \
-                     --new-token` replaces it"
+                     `memhost context create NAME --url {url} --token -`; `memhost serve` prints \
+                     the token at its first start, `memhost serve --new-token` replaces it"
                 );
                 CliError::Problem { status, detail, operation: None, code: None }
             }
@@ -210,7 +176,7 @@ impl Remote {
     }
 
     /// Sends a request. Blocks until the head of the response has arrived.
-    fn send(&self, request: &Request) -> Result<ureq::http::Response<ureq::Body>, CliError> {
+    fn send(&self, request: &Request) -> Result<ureq::http::Response<ureq::Body>> {
         let url = self.url(&request.path);
         let (base, agent) = match url.strip_prefix("unix:") {
             // A local socket needs no proxy.
@@ -252,7 +218,7 @@ impl Remote {
             .map_err(|error| self.unreachable(&request.path, &error))
     }
 
-    fn exchange(&self, request: &Request) -> Result<(u16, Vec<u8>), CliError> {
+    fn exchange(&self, request: &Request) -> Result<(u16, Vec<u8>)> {
         let mut response = self.send(request)?;
         let body = response.body_mut().with_config().limit(MAX_ANSWER).read_to_vec();
         // The host is there: it answered, and ended the answer early.
@@ -266,12 +232,12 @@ impl Remote {
     }
 }
 
-fn written(body: &impl Serialize) -> Result<String, CliError> {
+fn written(body: &impl Serialize) -> Result<String> {
     serde_json::to_string(body).map_err(CliError::host)
 }
 
 /// The JSON of an answer; null for an empty one.
-fn json<T>(body: &[u8]) -> Result<Answer<T>, CliError> {
+fn json<T>(body: &[u8]) -> Result<Answer<T>> {
     if body.is_empty() {
         return Ok(Answer::new(Value::Null));
     }

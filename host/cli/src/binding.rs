@@ -10,12 +10,12 @@ use serde_json::json;
 use self::change::UpdateArgs;
 use self::grant::GrantArgs;
 use self::shown::{BINDINGS, deletion, kept_instead, one, reroute, resolved};
-use super::CliError;
 use super::answer::Answer;
 use super::args::{CompanyArgs, NamedArgs, PageArgs, SeenArgs, ShowNamedArgs};
 use super::argument::{confirm, input, object, versions, without_nulls};
 use super::page;
 use super::texts::escape;
+use super::{CliError, Result};
 use memhost_core::BindingView;
 use memhost_http::ProblemCode;
 use memhost_http::api::{Items, TargetView};
@@ -99,7 +99,10 @@ pub(super) struct CreateArgs {
     #[arg(long, conflicts_with = "config", value_name = "FILE")]
     config_file: Option<PathBuf>,
     /// Provider versions: a range such as '^1.2', or the digest of one build.
-    #[arg(long, value_name = "RANGE|DIGEST", value_parser = versions, id = "version|version.follow|version.pin")]
+    #[arg(
+        long, value_name = "RANGE|DIGEST", value_parser = versions,
+        id = "version|version.follow|version.pin"
+    )]
     versions: Option<VersionChoice>,
     /// Grants as a JSON object, such as '{"storageBytes":1000000}' [default: none].
     #[arg(long, value_name = "JSON")]
@@ -129,7 +132,7 @@ const AGAIN: Duration = Duration::from_millis(500);
 /// How long a plugin's file may be there before the host looks at it.
 const UNSEEN: Duration = Duration::from_secs(1);
 
-pub(super) async fn run(command: BindingCommand) -> Result<(), CliError> {
+pub(super) async fn run(command: BindingCommand) -> Result<()> {
     match command {
         BindingCommand::List(page) => page::list(&page, "bindings", &[], BINDINGS).await,
         BindingCommand::Show(args) => {
@@ -184,7 +187,7 @@ pub(super) async fn run(command: BindingCommand) -> Result<(), CliError> {
     }
 }
 
-async fn create(args: CreateArgs) -> Result<(), CliError> {
+async fn create(args: CreateArgs) -> Result<()> {
     let config = args.config_file.as_deref().map_or(Ok(args.config), |file| input(Some(file)))?;
     let body = without_nulls(json!({
         "key": args.key,
@@ -218,8 +221,8 @@ async fn create(args: CreateArgs) -> Result<(), CliError> {
 /// at once.
 async fn once_loaded(
     provider: &str,
-    send: impl AsyncFn() -> Result<Answer<BindingView>, CliError>,
-) -> Result<Answer<BindingView>, CliError> {
+    send: impl AsyncFn() -> Result<Answer<BindingView>>,
+) -> Result<Answer<BindingView>> {
     let (began, mut is_told) = (Instant::now(), false);
     loop {
         let answer = send().await;
@@ -242,8 +245,7 @@ async fn once_loaded(
             writeln!(
                 std::io::stderr(),
                 "the host is still compiling plugins; waiting up to {seconds} s for the provider \
-                 {provider} \
-                 (--no-wait: do not wait)"
+                 {provider} (--no-wait: do not wait)"
             )?;
         }
         tokio::time::sleep(AGAIN).await;

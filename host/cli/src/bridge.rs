@@ -15,7 +15,7 @@ use clap::Subcommand;
 use self::export::ExportArgs;
 use self::import::ImportArgs;
 use self::memsearch::{JournalsArgs, JournalsImportArgs};
-use super::CliError;
+use super::Result;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum BridgeCommand {
@@ -52,7 +52,7 @@ pub(super) enum MemsearchCommand {
     Export(JournalsArgs),
 }
 
-pub(super) async fn run(command: BridgeCommand) -> Result<(), CliError> {
+pub(super) async fn run(command: BridgeCommand) -> Result<()> {
     match command {
         BridgeCommand::ClaudeMem(ClaudeMemCommand::Import(args)) => import::import(args).await,
         BridgeCommand::ClaudeMem(ClaudeMemCommand::Export(args)) => export::export(args).await,

@@ -4,13 +4,13 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use serde_json::json;
 
-use super::CliError;
 use super::answer::Answer;
 use super::args::{CompanyArgs, PageArgs, WatchArgs};
 use super::argument::name;
 use super::page::{self, Columns, rows};
 use super::session::Session;
 use super::texts::{cell, escape, moment};
+use super::{CliError, Result};
 use memhost_http::api::Items;
 use memhost_types::{BindingKey, BudgetView, SetBudget};
 
@@ -27,29 +27,21 @@ pub(super) enum BudgetCommand {
     },
     /// Create a budget. At its limit, operations that may cost something are refused until the next
     /// period.
-    Create(CreateArgs),
+    #[command(mut_arg("limitCents", |arg| arg.required(true)))]
+    Create(SetArgs),
     /// Update a budget.
-    Update {
-        #[command(flatten)]
-        which: WhichArgs,
-        /// Amount in cents.
-        #[arg(long, value_name = "CENTS", id = "limitCents")]
-        cents: Option<f64>,
-        /// Warn when this share is spent [default: 0.8].
-        #[arg(long, value_name = "SHARE", id = "warnShare")]
-        warn: Option<f64>,
-    },
+    Update(SetArgs),
     /// Delete a budget.
     Delete(WhichArgs),
 }
 
 #[derive(Debug, Args)]
-pub(super) struct CreateArgs {
+pub(super) struct SetArgs {
     #[command(flatten)]
     which: WhichArgs,
     /// Amount in cents.
     #[arg(long, value_name = "CENTS", id = "limitCents")]
-    cents: f64,
+    cents: Option<f64>,
     /// Warn when this share is spent [default: 0.8].
     #[arg(long, value_name = "SHARE", id = "warnShare")]
     warn: Option<f64>,
@@ -100,7 +92,7 @@ impl WhichArgs {
         self.binding.as_ref().map_or_else(|| period.clone(), |key| format!("{period} of {key}"))
     }
 
-    async fn find(&self, session: &Session) -> Result<Option<Answer<BudgetView>>, CliError> {
+    async fn find(&self, session: &Session) -> Result<Option<Answer<BudgetView>>> {
         let all: Answer<Items<BudgetView>> = session.get("budgets").await?;
         all.find(|BudgetView { budget, .. }| {
             let binding = budget.binding_key.as_ref().map(BindingKey::as_str);
@@ -108,12 +100,12 @@ impl WhichArgs {
         })
     }
 
-    async fn found(&self, session: &Session) -> Result<Answer<BudgetView>, CliError> {
+    async fn found(&self, session: &Session) -> Result<Answer<BudgetView>> {
         self.find(session).await?.ok_or_else(|| page::missing("budget", &self.name()))
     }
 }
 
-pub(super) async fn run(command: BudgetCommand) -> Result<(), CliError> {
+pub(super) async fn run(command: BudgetCommand) -> Result<()> {
     match command {
         BudgetCommand::List(page) => {
             page::list_as(&page, "budgets", &[], |all: &Items<_>| rows(&all.items, BUDGETS)).await
@@ -122,14 +114,14 @@ pub(super) async fn run(command: BudgetCommand) -> Result<(), CliError> {
             let session = which.company.open().await?;
             page::watch_details(&session, &watch, async || which.found(&session).await).await
         }
-        BudgetCommand::Create(CreateArgs { which, cents, warn }) => {
+        BudgetCommand::Create(SetArgs { which, cents, warn }) => {
             let session = which.company.open().await?;
             if which.find(&session).await?.is_some() {
                 return Err(CliError::exists("budget", &which.name()));
             }
             put(&session, &which, cents, warn.unwrap_or(WARN)).await
         }
-        BudgetCommand::Update { which, cents, warn } => {
+        BudgetCommand::Update(SetArgs { which, cents, warn }) => {
             let session = which.company.open().await?;
             let SetBudget { limit, warn_share } = which.found(&session).await?.read()?.budget.set;
             let warn = warn.unwrap_or(warn_share);
@@ -147,12 +139,7 @@ pub(super) async fn run(command: BudgetCommand) -> Result<(), CliError> {
 }
 
 /// The host answers with all budgets.
-async fn put(
-    session: &Session,
-    which: &WhichArgs,
-    cents: impl Serialize,
-    warn: f64,
-) -> Result<(), CliError> {
+async fn put(session: &Session, which: &WhichArgs, cents: impl Serialize, warn: f64) -> Result<()> {
     let body = json!({ "limitCents": cents, "warnShare": warn });
     let answer = session.put(&which.path(), &body).await?;
     session.show_list(&answer, |all: &Items<BudgetView>| rows(&all.items, BUDGETS))

@@ -6,7 +6,7 @@ use clap::{ArgAction, Args};
 
 use super::args::{NetworkArgs, OutputArgs};
 use super::output::line;
-use super::{CliError, argument, process, user_files};
+use super::{CliError, Result, argument, process, user_files};
 use memhost_conformance::{
     CheckError, CheckOptions, Finding, Mode, Outcome, Report, Selection, Source, Status, Suite,
     handbook,
@@ -34,7 +34,9 @@ pub(super) struct CheckArgs {
     #[command(flatten)]
     network: NetworkArgs,
     /// Refuse this permission: storage, directory, embeddings or clock; repeatable.
-    #[arg(long, value_name = "KIND", value_parser = ["storage", "directory", "embeddings", "clock"])]
+    #[arg(
+        long, value_name = "KIND", value_parser = ["storage", "directory", "embeddings", "clock"]
+    )]
     deny: Vec<String>,
     /// Write a JUnit XML report to this file.
     #[arg(long, value_name = "FILE")]
@@ -49,7 +51,7 @@ pub(super) struct CheckArgs {
     output: OutputArgs,
 }
 
-pub(super) async fn run(args: CheckArgs) -> Result<(), CliError> {
+pub(super) async fn run(args: CheckArgs) -> Result<()> {
     let Some(file) = args.file.as_ref().filter(|_| !args.list_rules) else {
         return line(handbook().trim_end());
     };
@@ -84,15 +86,13 @@ pub(super) async fn run(args: CheckArgs) -> Result<(), CliError> {
     match report.status {
         Status::Passed => Ok(()),
         Status::Failed => Err(CliError::Failed(format!(
-            "{} of {} rules \
-                failed",
+            "{} of {} rules failed",
             counts.failed,
             counts.failed + counts.passed
         ))),
         Status::Inconclusive if report.wants_network && !has_network => Err(CliError::Failed(
             "it asks for the network, so almost nothing was tested: add --allow-network, and \
-             --secret-env NAME for each \
-             secret that it asks for"
+             --secret-env NAME for each secret that it asks for"
                 .to_owned(),
         )),
         Status::Inconclusive => Err(CliError::Failed(
@@ -112,7 +112,7 @@ fn input(error: CheckError) -> CliError {
     }
 }
 
-fn object(flag: &str, text: &str) -> Result<JsonObject, CliError> {
+fn object(flag: &str, text: &str) -> Result<JsonObject> {
     let file =
         text.strip_prefix('@').map(|path| argument::input(Some(Path::new(path)))).transpose()?;
     argument::object(flag, Some(file.as_deref().unwrap_or(text))).map(Option::unwrap_or_default)
@@ -156,22 +156,19 @@ fn shown(report: &Report) -> String {
 
 fn finding(finding: &Finding) -> String {
     let rule = &finding.rule;
-    match &finding.outcome {
-        Outcome::Passed => format!("{}  ok      {}", rule.id, rule.title),
-        Outcome::Skipped { why } => {
-            format!("{}  skip    {}: {}", rule.id, rule.title, one_line(why))
+    let (word, more) = match &finding.outcome {
+        Outcome::Passed => ("ok  ", String::new()),
+        Outcome::Skipped { why } => ("skip", format!(": {}", one_line(why))),
+        Outcome::Failed { saw } => {
+            let (expects, saw, contract) = (&rule.expects, one_line(saw), &rule.contract);
+            let contract = format!("{}, `{}`: {}", contract.file, contract.item, contract.text);
+            let lines =
+                [("expected", expects.to_string()), ("actual  ", saw), ("contract", contract)];
+            let line = |(name, text): (&str, String)| format!("\n          {name}  {text}");
+            ("FAIL", lines.map(line).concat())
         }
-        Outcome::Failed { saw } => format!(
-            "{}  FAIL    {}\n          expected  {}\n          actual    {}\n          contract  {}, `{}`: {}",
-            rule.id,
-            rule.title,
-            rule.expects,
-            one_line(saw),
-            rule.contract.file,
-            rule.contract.item,
-            rule.contract.text
-        ),
-    }
+    };
+    format!("{}  {word}    {}{more}", rule.id, rule.title)
 }
 
 /// Removes control characters from a provider's text.

@@ -14,10 +14,10 @@ use super::output::{details, table};
 use super::page::{self, query};
 use super::session::Session;
 use super::texts::escape;
-use super::{CliError, argument};
+use super::{CliError, Result, argument};
 use memhost_core::{CompanyUsage, Erased, Imported, Retention};
 use memhost_http::api::{CompaniesView, CompanyView};
-use memhost_types::{CompanyId, counted, nearest};
+use memhost_types::{CompanyId, counted};
 
 mod lines;
 use lines::{check_company, check_complete, requests, unscoped};
@@ -116,16 +116,15 @@ fn days_of(text: &str) -> Result<(KindDays, u32), String> {
     let known = || KINDS.map(|(name, _)| name).join(", ");
     let (name, days) =
         text.split_once('=').ok_or_else(|| format!("write KIND=DAYS with one of {}", known()))?;
-    let field = KINDS.into_iter().find(|(known, _)| *known == name).map(|(_, field)| field);
-    let near = || {
-        nearest(name, KINDS.map(|(known, _)| known)).map(|near| format!("; did you mean `{near}`?"))
+    let unknown = || {
+        let near = argument::did_you_mean(name, KINDS.map(|(known, _)| known));
+        format!("`{name}` is none of {}{near}", known())
     };
-    let field = field
-        .ok_or_else(|| format!("`{name}` is none of {}{}", known(), near().unwrap_or_default()))?;
+    let (_, field) = KINDS.into_iter().find(|(known, _)| *known == name).ok_or_else(unknown)?;
     days.parse().map(|days| (field, days)).map_err(|_| format!("`{days}` is no number of days"))
 }
 
-pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
+pub(super) async fn run(command: CompanyCommand) -> Result<()> {
     match command {
         CompanyCommand::List { host, paging } => {
             let session = host.open().await?;
@@ -180,8 +179,7 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
                 count => Ok(writeln!(
                     std::io::stderr(),
                     "{} without a known scope: an import refuses it unless `--scope company` makes \
-                     it visible to the \
-                     whole company",
+                     it visible to the whole company",
                     counted(count, "record", "records")
                 )?),
             }
@@ -205,8 +203,7 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
 fn erasing(company: &CompanyId) -> String {
     format!(
         "the erasure of {company} is not complete; `memhost company delete --company {company} \
-         --confirm {company}` goes \
-         on with it"
+         --confirm {company}` goes on with it"
     )
 }
 
@@ -241,7 +238,7 @@ struct Kept {
     usage: Option<CompanyUsage>,
 }
 
-async fn show(session: &Session) -> Result<String, CliError> {
+async fn show(session: &Session) -> Result<String> {
     let tombstone = format!("/control/v1/tombstones/{}", escape(&session.company));
     match session.host.get::<Erased>(&tombstone).await {
         Ok(left) => session.format.render(left.json(), "", || Ok(details(left.json()))),
@@ -255,7 +252,7 @@ async fn show(session: &Session) -> Result<String, CliError> {
     }
 }
 
-async fn update(args: UpdateArgs) -> Result<(), CliError> {
+async fn update(args: UpdateArgs) -> Result<()> {
     let session = args.company.open().await?;
     let mut present: Answer<Kept> = session.get("retention").await?;
     if args.days.is_some() || args.count.is_some() || !args.keep_days.is_empty() {

@@ -2,6 +2,8 @@
 //! file, and the file overrides the defaults. An unknown key is an error, because a misspelt limit
 //! would have no effect.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,15 +12,15 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use super::error::STORE_FAILED;
-use super::{CliError, argument, process, user_files};
+use super::{CliError, Result, argument, process, user_files};
 use memhost_core::plugins::{Trust, TrustedKey};
 use memhost_core::{Audit, ServiceOptions};
 use memhost_embeddings::{EmbeddingsOptions, EndpointOptions};
 use memhost_explorer::{LinkTemplate, SourceLinks};
 use memhost_integrations::IntegrationOptions;
-use memhost_sandbox::{CompileLimits, Compiler, SandboxOptions};
+use memhost_sandbox::{CompileLimits, Compiler};
 use memhost_server::{Address, ConnectionOptions, ServerOptions};
-use memhost_types::{Digest, Host, Origin, OriginError, nearest};
+use memhost_types::{Digest, Host, Origin, OriginError};
 
 /// The content of the file. Relative paths start from its directory.
 #[derive(Debug, Default, Deserialize)]
@@ -85,38 +87,6 @@ struct EmbeddingsConfig {
     endpoint: Option<EndpointOptions>,
 }
 
-/// Every key of [`HostConfig`].
-const KEYS: [&str; 28] = [
-    "listen",
-    "control_listen",
-    "data_dir",
-    "plugins_dir",
-    "trusted_keys",
-    "trusted_digests",
-    "require_signatures",
-    "vault_key_file",
-    "outgoing_roots",
-    "audit",
-    "instances",
-    "max_memory_bytes",
-    "compile_seconds",
-    "compile_cpu_seconds",
-    "compile_memory_bytes",
-    "store_cache_bytes",
-    "store_max_batch",
-    "store_reserve_bytes",
-    "company_max_bytes",
-    "metrics_company_label",
-    "integrations",
-    "issue_link",
-    "run_link",
-    "frame_ancestors",
-    "otlp_endpoint",
-    "embeddings",
-    "connections",
-    "allow_plain_http",
-];
-
 /// The options from a configuration file.
 pub(super) struct HostOptions {
     pub(super) service: ServiceOptions,
@@ -125,7 +95,7 @@ pub(super) struct HostOptions {
 
 impl HostConfig {
     /// Reads the file, if the argument of this name gives one.
-    pub(super) fn read(argument: &str, path: Option<&Path>) -> Result<Self, CliError> {
+    pub(super) fn read(argument: &str, path: Option<&Path>) -> Result<Self> {
         let Some(path) = path else { return Ok(Self::default()) };
         let wrong =
             |message: String| CliError::input(argument, format!("{}: {message}", path.display()));
@@ -147,7 +117,7 @@ impl HostConfig {
     }
 
     /// The options of a host on `data_dir`.
-    pub(super) fn options(self, data_dir: &Path) -> Result<HostOptions, CliError> {
+    pub(super) fn options(self, data_dir: &Path) -> Result<HostOptions> {
         let mut options = ServiceOptions::new(data_dir);
         options.sandbox.compiler = self.compiler()?;
         let keys = self.trusted_keys.iter().enumerate().map(|(index, key)| {
@@ -168,36 +138,19 @@ impl HostConfig {
             issue: link("issue_link", self.issue_link, LinkTemplate::of_issue)?,
             run: link("run_link", self.run_link, LinkTemplate::of_run)?,
         };
-        let connections = in_ranges(self.connections)?;
-        let defaults = options.sandbox;
-        options.sandbox = SandboxOptions {
-            instances: in_range(
-                "instances",
-                self.instances.unwrap_or(defaults.instances),
-                8,
-                100_000,
-            )?,
-            max_memory_bytes: in_range(
-                "max_memory_bytes",
-                self.max_memory_bytes.unwrap_or(defaults.max_memory_bytes),
-                16 << 20,
-                4 << 30,
-            )?,
-            outgoing_roots: self.outgoing_roots,
-            ..defaults
-        };
-        if let Some(bytes) = self.store_cache_bytes {
-            options.store.cache_bytes = in_range("store_cache_bytes", bytes, 1 << 20, 1 << 40)?;
-        }
-        if let Some(batch) = self.store_max_batch {
-            options.store.max_batch = in_range("store_max_batch", batch, 1, 65_536)?;
-        }
-        if let Some(bytes) = self.store_reserve_bytes {
-            options.store.reserve_bytes = in_range("store_reserve_bytes", bytes, 0, 1 << 40)?;
-        }
-        if let Some(bytes) = self.company_max_bytes {
-            options.store.company_bytes = in_range("company_max_bytes", bytes, 0, 1 << 50)?;
-        }
+        in_ranges(&self.connections)?;
+        let sandbox = &mut options.sandbox;
+        set("instances", self.instances, &mut sandbox.instances, 8..=100_000)?;
+        let memory = &mut sandbox.max_memory_bytes;
+        set("max_memory_bytes", self.max_memory_bytes, memory, 16 << 20..=4 << 30)?;
+        sandbox.outgoing_roots = self.outgoing_roots;
+        let store = &mut options.store;
+        let cache = &mut store.cache_bytes;
+        set("store_cache_bytes", self.store_cache_bytes, cache, 1 << 20..=1 << 40)?;
+        set("store_max_batch", self.store_max_batch, &mut store.max_batch, 1..=65_536)?;
+        let reserve = &mut store.reserve_bytes;
+        set("store_reserve_bytes", self.store_reserve_bytes, reserve, 0..=1 << 40)?;
+        set("company_max_bytes", self.company_max_bytes, &mut store.company_bytes, 0..=1 << 50)?;
         // The database does not survive a write that fails: whoever started this process starts it
         // again.
         options.store.on_fatal = Some(Arc::new(|error| {
@@ -210,7 +163,7 @@ impl HostConfig {
                 integrations: self.integrations,
                 links,
                 frame_ancestors: page_origins(self.frame_ancestors)?,
-                connections,
+                connections: self.connections,
             },
         })
     }
@@ -228,7 +181,7 @@ pub(super) fn page_origin(text: &str) -> Result<Origin, String> {
     }
 }
 
-fn page_origins(all: Vec<Origin>) -> Result<Vec<Origin>, CliError> {
+fn page_origins(all: Vec<Origin>) -> Result<Vec<Origin>> {
     let checked = all.into_iter().enumerate().map(|(index, origin)| {
         page_origin(&origin.to_string())
             .map_err(|error| CliError::input(format!("frame_ancestors.{index}"), error))
@@ -237,21 +190,21 @@ fn page_origins(all: Vec<Origin>) -> Result<Vec<Origin>, CliError> {
 }
 
 impl HostConfig {
-    fn compiler(&self) -> Result<Compiler, CliError> {
-        let defaults = CompileLimits::default();
-        let seconds = self.compile_seconds.unwrap_or(defaults.time.as_secs());
-        let cpu_seconds = self.compile_cpu_seconds.unwrap_or(defaults.cpu_seconds);
-        let memory_bytes = self.compile_memory_bytes.unwrap_or(defaults.memory_bytes);
-        process::within(CompileLimits {
-            time: Duration::from_secs(in_range("compile_seconds", seconds, 1, 3_600)?),
-            cpu_seconds: in_range("compile_cpu_seconds", cpu_seconds, 1, 86_400)?,
-            memory_bytes: in_range("compile_memory_bytes", memory_bytes, 256 << 20, 64 << 30)?,
-        })
+    fn compiler(&self) -> Result<Compiler> {
+        let mut limits = CompileLimits::default();
+        let mut seconds = limits.time.as_secs();
+        set("compile_seconds", self.compile_seconds, &mut seconds, 1..=3_600)?;
+        limits.time = Duration::from_secs(seconds);
+        let cpu = &mut limits.cpu_seconds;
+        set("compile_cpu_seconds", self.compile_cpu_seconds, cpu, 1..=86_400)?;
+        let memory = &mut limits.memory_bytes;
+        set("compile_memory_bytes", self.compile_memory_bytes, memory, 256 << 20..=64 << 30)?;
+        process::within(limits)
     }
 }
 
 impl EmbeddingsConfig {
-    fn options(self) -> Result<EmbeddingsOptions, CliError> {
+    fn options(self) -> Result<EmbeddingsOptions> {
         let Some(mut endpoint) = self.endpoint else {
             return Ok(if self.off {
                 EmbeddingsOptions::Off
@@ -272,7 +225,7 @@ impl EmbeddingsConfig {
 }
 
 /// Adds a key to those that the file trusts. Answers false if the file has the key already.
-pub(super) fn trust(path: &Path, key: &TrustedKey) -> Result<bool, CliError> {
+pub(super) fn trust(path: &Path, key: &TrustedKey) -> Result<bool> {
     let wrong =
         |message: String| CliError::input("--config", format!("{}: {message}", path.display()));
     let config = parse(&user_files::read(path)?).map_err(wrong)?;
@@ -305,52 +258,61 @@ pub fn read_for_fuzzing(text: &str) -> Result<(), String> {
 }
 
 fn parse(text: &str) -> Result<HostConfig, String> {
-    let table: toml::Table =
-        text.parse().map_err(|error: toml::de::Error| error.to_string().trim_end().to_owned())?;
-    if let Some(unknown) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
-        let near = nearest(unknown, KEYS)
-            .map(|near| format!("; did you mean `{near}`?"))
-            .unwrap_or_default();
-        return Err(format!("unknown key `{unknown}`{near}"));
-    }
-    user_files::parse(text)
+    user_files::parse(text).map_err(|error| with_nearest(&error))
+}
+
+/// An error about an unknown key with the nearest known one. The library names the unknown key and
+/// then all known ones, each between backticks. The keys of a table are few, and stay listed.
+fn with_nearest(error: &str) -> String {
+    let of_file = error.split_once(": unknown field `").filter(|(place, _)| !place.contains('.'));
+    let Some((_, names)) = of_file else { return error.to_owned() };
+    let mut names = names.split('`').step_by(2);
+    let unknown = names.next().unwrap_or_default();
+    format!("unknown key `{unknown}`{}", argument::did_you_mean(unknown, names))
 }
 
 fn link(
     key: &str,
     text: Option<String>,
     read: fn(&str) -> Result<LinkTemplate, String>,
-) -> Result<Option<LinkTemplate>, CliError> {
+) -> Result<Option<LinkTemplate>> {
     text.map(|text| read(&text)).transpose().map_err(|error| CliError::input(key, error))
 }
 
-/// A value within its range.
-fn in_range<T: Copy + PartialOrd + std::fmt::Display>(
+/// Sets what is given, within its range.
+fn set<T: Copy + PartialOrd + Display>(
     key: &str,
-    value: T,
-    min: T,
-    max: T,
-) -> Result<T, CliError> {
-    if (min..=max).contains(&value) {
-        return Ok(value);
+    given: Option<T>,
+    setting: &mut T,
+    range: RangeInclusive<T>,
+) -> Result<()> {
+    let Some(value) = given else { return Ok(()) };
+    *setting = value;
+    in_range(key, value, range)
+}
+
+fn in_range<T: PartialOrd + Display>(key: &str, value: T, range: RangeInclusive<T>) -> Result<()> {
+    if range.contains(&value) {
+        return Ok(());
     }
+    let (min, max) = range.into_inner();
     Err(CliError::input(key, format!("is {value}; must be {min} to {max}")))
 }
 
-/// The settings of connections, each within its range.
-fn in_ranges(connections: ConnectionOptions) -> Result<ConnectionOptions, CliError> {
-    in_range("connections.max", connections.max, 16, 1_000_000)?;
-    in_range("connections.max_per_address", connections.max_per_address, 1, 1_000_000)?;
-    in_range("connections.max_bodies_bytes", connections.max_bodies_bytes, 16 << 20, 1 << 40)?;
+/// Checks that the settings of connections are within their ranges.
+fn in_ranges(connections: &ConnectionOptions) -> Result<()> {
+    in_range("connections.max", connections.max, 16..=1_000_000)?;
+    in_range("connections.max_per_address", connections.max_per_address, 1..=1_000_000)?;
+    in_range("connections.max_bodies_bytes", connections.max_bodies_bytes, 16 << 20..=1 << 40)?;
     for (key, ms) in [
         ("connections.head_timeout_ms", connections.head_timeout_ms),
         ("connections.body_timeout_ms", connections.body_timeout_ms),
         ("connections.idle_timeout_ms", connections.idle_timeout_ms),
         ("connections.write_timeout_ms", connections.write_timeout_ms),
     ] {
-        in_range(key, ms, 10, 3_600_000)?;
+        in_range(key, ms, 10..=3_600_000)?;
     }
-    Ok(connections)
+    Ok(())
 }
 
 #[cfg(test)]

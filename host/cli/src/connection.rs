@@ -6,8 +6,8 @@
 pub(super) mod file;
 
 use self::file::{Context, File};
-use super::CliError;
 use super::args::HostArgs;
+use super::{CliError, Result};
 
 /// The address of a host on this machine.
 pub(super) const DEFAULT_URL: &str = "http://127.0.0.1:7600";
@@ -25,7 +25,7 @@ pub(super) struct Connection {
 }
 
 /// Checks that a text is the address of a host; `flag` names it in the error.
-pub(super) fn check_url(flag: &str, url: &str) -> Result<(), CliError> {
+pub(super) fn check_url(flag: &str, url: &str) -> Result<()> {
     if ["http://", "https://", "unix:"].iter().any(|scheme| url.starts_with(scheme)) {
         return Ok(());
     }
@@ -36,11 +36,11 @@ pub(super) fn check_url(flag: &str, url: &str) -> Result<(), CliError> {
 
 impl Connection {
     /// From the command line, the environment and the contexts file.
-    pub(super) fn of(args: &HostArgs) -> Result<Self, CliError> {
+    pub(super) fn of(args: &HostArgs) -> Result<Self> {
         Self::among(args, &File::read()?)
     }
 
-    pub(super) fn among(args: &HostArgs, file: &File) -> Result<Self, CliError> {
+    pub(super) fn among(args: &HostArgs, file: &File) -> Result<Self> {
         let name = args.context.as_ref().filter(|name| !name.is_empty()).or(file.default.as_ref());
         let none = Context::default();
         let context = name.map_or(Ok(&none), |name| file.get(name))?;

@@ -15,7 +15,7 @@ use super::connection::{DEFAULT_URL, check_url};
 use super::output::line;
 use super::page::{self, Columns};
 use super::texts::cell;
-use super::{CliError, argument, user_files};
+use super::{CliError, Result, argument, user_files};
 use memhost_http::api::Items;
 
 /// The end of `memhost context --help`.
@@ -127,7 +127,7 @@ const COLUMNS: &Columns<ContextView> = &[
 ];
 
 /// `selected` is the context that the command line or the environment names.
-pub(super) async fn run(command: ContextCommand, selected: Option<String>) -> Result<(), CliError> {
+pub(super) async fn run(command: ContextCommand, selected: Option<String>) -> Result<()> {
     let file = File::read()?;
     match command {
         ContextCommand::List { paging, output } => {
@@ -187,7 +187,7 @@ pub(super) async fn run(command: ContextCommand, selected: Option<String>) -> Re
 /// Saves the token of a new host as a context, so that commands on this machine work at once. Does
 /// so only on a terminal: the token of a service or a container does not belong in a home
 /// directory.
-pub(super) fn remember(url: &str, control_url: &str, token: &str) -> Result<(), CliError> {
+pub(super) fn remember(url: &str, control_url: &str, token: &str) -> Result<()> {
     if !std::io::stdout().is_terminal() {
         return Ok(());
     }
@@ -202,7 +202,7 @@ pub(super) fn remember(url: &str, control_url: &str, token: &str) -> Result<(), 
 const LOCAL: &str = "local";
 
 /// Answers false where there is no home directory, or the name belongs to another host.
-fn keep_local(file: &File, url: &str, control_url: &str, token: &str) -> Result<bool, CliError> {
+fn keep_local(file: &File, url: &str, control_url: &str, token: &str) -> Result<bool> {
     let is_ours = |context: &Context| context.url.as_deref().is_none_or(|kept| kept == url);
     if file.path.as_os_str().is_empty() || !file.contexts.get(LOCAL).is_none_or(is_ours) {
         return Ok(false);
@@ -220,7 +220,7 @@ fn keep_local(file: &File, url: &str, control_url: &str, token: &str) -> Result<
     Ok(true)
 }
 
-fn named(file: &File, name: Option<String>) -> Result<String, CliError> {
+fn named(file: &File, name: Option<String>) -> Result<String> {
     name.or_else(|| file.default.clone()).ok_or_else(|| {
         CliError::input(
             "NAME",
@@ -229,7 +229,7 @@ fn named(file: &File, name: Option<String>) -> Result<String, CliError> {
     })
 }
 
-fn keep(file: &File, name: &str, settings: Settings) -> Result<(), CliError> {
+fn keep(file: &File, name: &str, settings: Settings) -> Result<()> {
     if file.path.as_os_str().is_empty() {
         let message = format!("no home directory was found; set {}", file::VARIABLE);
         return Err(CliError::input("contexts", message));
@@ -266,7 +266,7 @@ fn keep(file: &File, name: &str, settings: Settings) -> Result<(), CliError> {
     set(file, name, &all)
 }
 
-fn set(file: &File, name: &str, settings: &[(&str, Option<&str>)]) -> Result<(), CliError> {
+fn set(file: &File, name: &str, settings: &[(&str, Option<&str>)]) -> Result<()> {
     let is_first = file.contexts.is_empty() && file.default.is_none();
     user_files::edit(Path::new(&file.path), |document| {
         if is_first {
@@ -283,7 +283,7 @@ fn set(file: &File, name: &str, settings: &[(&str, Option<&str>)]) -> Result<(),
     })
 }
 
-fn shown(file: &File, name: &str, output: &OutputArgs) -> Result<(), CliError> {
+fn shown(file: &File, name: &str, output: &OutputArgs) -> Result<()> {
     let view = view(file, name, file.get(name)?);
     line(&output.format().tell_all(&view)?)
 }

@@ -3,13 +3,13 @@
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::CliError;
+use super::Result;
 use super::args::{CompanyArgs, DaysArgs, PageArgs, WatchArgs};
-use super::argument::{time, without_nulls};
+use super::argument::{did_you_mean, time, without_nulls};
 use super::page::{self, Columns, query, rows};
 use super::texts::{cell, micros, moment};
 use memhost_core::{CostEventPage, Evaluation, EvaluationReport, Sums, SumsRow};
-use memhost_types::{CostEvent, FinanceEvent, nearest};
+use memhost_types::{CostEvent, FinanceEvent};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CostCommand {
@@ -44,7 +44,9 @@ pub(super) struct ShowArgs {
     #[command(flatten)]
     company: CompanyArgs,
     /// Group by day, binding, agent, provider or model; separate several with commas.
-    #[arg(long, default_value = "binding", value_name = "LIST", value_parser = groups, id = "groupBy")]
+    #[arg(
+        long, default_value = "binding", value_name = "LIST", value_parser = groups, id = "groupBy"
+    )]
     by: String,
     #[command(flatten)]
     days: DaysArgs,
@@ -171,7 +173,7 @@ fn rate(rate: Option<f64>) -> String {
     rate.map(|rate| format!("{rate:.3}")).unwrap_or_default()
 }
 
-pub(super) async fn run(command: CostCommand) -> Result<(), CliError> {
+pub(super) async fn run(command: CostCommand) -> Result<()> {
     match command {
         CostCommand::List(args) => {
             let order = args.oldest.then_some("oldest");
@@ -192,7 +194,7 @@ fn events(page: &CostEventPage) -> String {
     }
 }
 
-async fn show(args: ShowArgs) -> Result<(), CliError> {
+async fn show(args: ShowArgs) -> Result<()> {
     let session = args.company.open().await?;
     let pairs = [
         ("groupBy", Some(args.by.as_str())),
@@ -210,8 +212,7 @@ fn groups(text: &str) -> Result<String, String> {
     let Some(wrong) = text.split(',').find(|by| !ALL.contains(by)) else {
         return Ok(text.to_owned());
     };
-    let near =
-        nearest(wrong, ALL).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    let near = did_you_mean(wrong, ALL);
     Err(format!("`{wrong}` is none of {}{near}", ALL.join(", ")))
 }
 
@@ -236,7 +237,7 @@ fn table(sums: &Sums, by: &str) -> String {
     rows(&all, &columns)
 }
 
-pub(super) async fn charge(command: ChargeCommand) -> Result<(), CliError> {
+pub(super) async fn charge(command: ChargeCommand) -> Result<()> {
     let args = match command {
         ChargeCommand::List(page) => {
             return page::list(&page, "finance-events", &[], CHARGES).await;
@@ -256,7 +257,7 @@ pub(super) async fn charge(command: ChargeCommand) -> Result<(), CliError> {
     session.show(&made, |made| rows(std::slice::from_ref(made), CHARGES))
 }
 
-pub(super) async fn evaluation(command: EvaluationCommand) -> Result<(), CliError> {
+pub(super) async fn evaluation(command: EvaluationCommand) -> Result<()> {
     let EvaluationCommand::Show { company, days, watch } = command;
     let session = company.open().await?;
     let pairs = [("since", days.since.as_deref()), ("until", days.until.as_deref())];

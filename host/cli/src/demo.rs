@@ -14,7 +14,7 @@ use super::answer::Answer;
 use super::demo_documents::{checkout, commits, sections};
 use super::output::line;
 use super::texts::{clip, provenance, text};
-use super::{Backend, CliError, operation, process, serve, user_files};
+use super::{Backend, CliError, Result, operation, process, serve, user_files};
 use memhost_core::{BindingView, Page, Service, ServiceOptions};
 use memhost_http::api::CompanyView;
 use memhost_server::{self as server, AdminToken, Endpoint, ServerOptions, Surfaces};
@@ -51,7 +51,7 @@ const QUESTIONS: [&str; 3] = [
 const RUNTIME: &str = "/runtime/v1/companies/demo";
 const CONTROL: &str = "/control/v1/companies/demo";
 
-pub(super) async fn run(args: DemoArgs) -> Result<(), CliError> {
+pub(super) async fn run(args: DemoArgs) -> Result<()> {
     if !args.allow_plain_http {
         serve::check_address(&args.listen.into(), Surfaces::All)?;
     }
@@ -108,11 +108,11 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), CliError> {
         .map_err(CliError::host)
 }
 
-fn title(text: &str) -> Result<(), CliError> {
+fn title(text: &str) -> Result<()> {
     line(&format!("\n{text}"))
 }
 
-async fn bind(host: &Backend) -> Result<(), CliError> {
+async fn bind(host: &Backend) -> Result<()> {
     let _: Answer<CompanyView> = host.put(CONTROL, &()).await?;
     let present: Answer<Page<BindingView>> = host.get(&format!("{CONTROL}/bindings")).await?;
     if !present.read()?.items.is_empty() {
@@ -120,23 +120,25 @@ async fn bind(host: &Backend) -> Result<(), CliError> {
     }
     // Faster: the demo's data need not survive a crash.
     let body = json!({
-        "key": "default", "providerKey": "local-markdown", "default": true, "config": { "durable": false },
+        "key": "default", "providerKey": "local-markdown", "default": true,
+        "config": { "durable": false },
     });
     host.post::<BindingView>(&format!("{CONTROL}/bindings"), &body).await.map(drop)
 }
 
-async fn capture(host: &Backend) -> Result<(), CliError> {
+async fn capture(host: &Backend) -> Result<()> {
     let root = checkout();
     let sections = sections(root.as_deref());
     for section in &sections {
         let issue = section.key.split('#').next().unwrap_or(&section.key);
         let source =
             json!({ "kind": "issue_document", "companyId": "demo", "documentKey": section.key });
+        let id = format!("{:?}", section.key);
         let body = json!({
             "scope": { "companyId": "demo" },
             "source": source,
             "payload": { "text": section.text, "mimeType": "text/markdown" },
-            "hook": hook("issue_document_capture", &format!("{:?}", section.key), "2026-01-01T00:00:00Z"),
+            "hook": hook("issue_document_capture", &id, "2026-01-01T00:00:00Z"),
             "mode": "capture_record",
             "metadata": { "document": issue },
         });
@@ -167,7 +169,7 @@ fn hook(kind: &str, id: &str, at: &str) -> impl Serialize {
     json!({ "hookKind": kind, "hookId": format!("demo-{id}"), "triggeredAt": at })
 }
 
-async fn ask(host: &Backend, question: &str) -> Result<(), CliError> {
+async fn ask(host: &Backend, question: &str) -> Result<()> {
     let snippets = query(host, question, 2).await?.snippets;
     line(&format!("  {question}"))?;
     if snippets.is_empty() {
@@ -205,12 +207,12 @@ fn telling(text: &str, question: &str) -> String {
     best.trim().to_owned()
 }
 
-async fn query(host: &Backend, question: &str, top_k: u32) -> Result<ContextBundle, CliError> {
+async fn query(host: &Backend, question: &str, top_k: u32) -> Result<ContextBundle> {
     let body = json!({ "scope": { "companyId": "demo" }, "query": question, "topK": top_k });
     host.post(&format!("{RUNTIME}/query"), &body).await?.read()
 }
 
-async fn forget(host: &Backend) -> Result<(), CliError> {
+async fn forget(host: &Backend) -> Result<()> {
     const FACT: &str = "The spare key hangs behind the blue door.";
     const QUESTION: &str = "spare key blue door";
     let body = json!({ "scope": { "companyId": "demo" }, "records": [{ "text": FACT }] });

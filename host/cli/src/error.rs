@@ -14,6 +14,9 @@ pub(super) const STORE_FAILED: u8 = 6;
 /// The longest line of a message, in characters.
 const MAX_LINE: usize = 1_000;
 
+/// What a command does, or why it failed.
+pub(super) type Result<T, E = CliError> = std::result::Result<T, E>;
+
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
@@ -33,8 +36,7 @@ pub enum CliError {
     /// No connection to the host.
     #[error(
         "cannot connect to the host at {url}: {message}; start it with `memhost serve`, or choose \
-         another one with \
-         --url, --context or --data-dir"
+         another one with --url, --context or --data-dir"
     )]
     Unreachable {
         /// Where it should be.

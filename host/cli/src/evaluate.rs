@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::args::OutputArgs;
 use super::output::{line, table};
 use super::plugin::trial::{check_admitted, install};
-use super::{CliError, argument, process, user_files};
+use super::{CliError, Result, argument, process, user_files};
 use memhost_benchmark::{EvalOptions, Evaluation, Score, read_locomo, run as evaluate};
 use memhost_core::plugins::LOCAL_MARKDOWN_KEY;
 use memhost_core::{Audit, Service, ServiceOptions};
@@ -43,7 +43,7 @@ pub(super) struct LocomoArgs {
     output: OutputArgs,
 }
 
-pub(super) async fn run(command: EvalCommand) -> Result<(), CliError> {
+pub(super) async fn run(command: EvalCommand) -> Result<()> {
     let EvalCommand::Locomo(args) = command;
     let text = argument::input(Some(&args.file))?;
     let conversations = read_locomo(&args.file.display().to_string(), &text)
@@ -63,7 +63,7 @@ async fn measure(
     directory: &std::path::Path,
     conversations: &[memhost_benchmark::Conversation],
     config: memhost_types::JsonObject,
-) -> Result<Evaluation, CliError> {
+) -> Result<Evaluation> {
     let mut options = ServiceOptions::new(directory.join("data"));
     options.compiled_dir = user_files::compiled_dir();
     options.sandbox.compiler = process::this_program()?;

@@ -9,7 +9,7 @@ use super::args::{CompanyArgs, OneArgs, PageArgs, ShowArgs, filters};
 use super::argument::{one_of, time};
 use super::page::{self, Columns, rows};
 use super::texts::{cell, moment};
-use super::{CliError, argument};
+use super::{Result, argument};
 use memhost_http::api::Items;
 use memhost_types::{Delivery, DeliveryStatus, Event, HookReceipt};
 
@@ -69,7 +69,8 @@ pub(super) struct SendArgs {
 }
 
 filters! { DeliveryFilters {
-    status<"STATUS"> [one_of(DeliveryStatus::ALL, DeliveryStatus::as_str)] = "status", "Filter by status.";
+    status<"STATUS"> [one_of(DeliveryStatus::ALL, DeliveryStatus::as_str)] = "status",
+        "Filter by status.";
     binding<"KEY"> = "bindingKey", "Filter by binding key.";
     kind<"KIND"> = "hookKind", "Filter by kind of hook.";
     hook<"ID"> = "hookId", "Filter by hook ID.";
@@ -122,12 +123,12 @@ const EVENTS: &Columns<Event> = &[
     ("error", |event| cell(&event.event.error)),
 ];
 
-fn read(file: Option<&Path>) -> Result<Value, CliError> {
+fn read(file: Option<&Path>) -> Result<Value> {
     let name = file.map_or("standard input".to_owned(), |file| file.display().to_string());
     argument::json(&name, &argument::input(file)?)
 }
 
-pub(super) async fn run(command: HookCommand) -> Result<(), CliError> {
+pub(super) async fn run(command: HookCommand) -> Result<()> {
     match command {
         HookCommand::List { page, filters } => {
             page::list(&page, "deliveries", &filters.parameters(), DELIVERIES).await
@@ -147,7 +148,7 @@ pub(super) async fn run(command: HookCommand) -> Result<(), CliError> {
 }
 
 /// Replays or discards one delivery, or all that match.
-async fn turn(many: ManyArgs, action: &str, did: &str) -> Result<(), CliError> {
+async fn turn(many: ManyArgs, action: &str, did: &str) -> Result<()> {
     let ManyArgs { id, every, filters, company } = many;
     match id {
         Some(id) => {
@@ -172,7 +173,7 @@ fn delivered(receipt: &HookReceipt) -> String {
     }
 }
 
-pub(super) async fn events(command: EventCommand) -> Result<(), CliError> {
+pub(super) async fn events(command: EventCommand) -> Result<()> {
     match command {
         EventCommand::List { page, filters } => {
             page::list(&page, "events", &filters.parameters(), EVENTS).await

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::CliError;
+use super::Result;
 use super::answer::Answer;
 use super::args::{CompanyArgs, OneArgs, PageArgs, ShowArgs, filters};
 use super::argument::{one_of, time};
@@ -79,7 +79,10 @@ pub(super) struct ReviewListArgs {
     #[command(flatten)]
     pub(super) page: PageArgs,
     /// Filter by status.
-    #[arg(long, default_value = "pending", value_parser = one_of(ReviewStatus::ALL, ReviewStatus::as_str))]
+    #[arg(
+        long, default_value = "pending",
+        value_parser = one_of(ReviewStatus::ALL, ReviewStatus::as_str)
+    )]
     status: String,
     /// Filter by binding key.
     #[arg(long, value_name = "KEY", id = "bindingKey")]
@@ -110,7 +113,7 @@ const REVIEWS: &Columns<ReviewItem> = &[
     ("id", |item| cell(&item.id)),
 ];
 
-pub(super) async fn run(command: JobCommand) -> Result<(), CliError> {
+pub(super) async fn run(command: JobCommand) -> Result<()> {
     match command {
         JobCommand::List { page, filters } => {
             page::list(&page, "jobs", &filters.parameters(), JOBS).await
@@ -136,7 +139,7 @@ pub(super) async fn run(command: JobCommand) -> Result<(), CliError> {
     }
 }
 
-pub(super) async fn review(command: ReviewCommand) -> Result<(), CliError> {
+pub(super) async fn review(command: ReviewCommand) -> Result<()> {
     let decide = |one: OneArgs, body| async move {
         page::act(&one, "reviews", "decision", &body, REVIEWS).await
     };
@@ -156,7 +159,7 @@ pub(super) async fn review(command: ReviewCommand) -> Result<(), CliError> {
 }
 
 /// The host returns review items only in lists.
-async fn show_review(args: &ShowArgs) -> Result<(), CliError> {
+async fn show_review(args: &ShowArgs) -> Result<()> {
     let session = args.one.company.open().await?;
     let fetch = async || {
         for status in ReviewStatus::ALL {

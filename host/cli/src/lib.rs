@@ -16,6 +16,7 @@ mod context;
 mod cost;
 mod demo;
 mod demo_documents;
+mod difference;
 mod embeddings;
 mod error;
 mod evaluate;
@@ -49,12 +50,13 @@ use self::backend::Backend;
 #[cfg(feature = "fuzzing")]
 pub use self::config::read_for_fuzzing;
 pub use self::error::CliError;
+use self::error::Result;
 pub use self::telemetry::Telemetry;
 use memhost_files::private;
 
 /// The allocator of the program; a process that embeds the host has its own. Many operations are
-/// begun by one thread and ended by another, at which glibc's allocator is slow. Huge pages are off:
-/// they double the memory of an idle host.
+/// begun by one thread and ended by another, at which glibc's allocator is slow. Huge pages are
+/// off: they double the memory of an idle host.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -87,10 +89,9 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 success, 1 operation or check failed, 2 invalid usage or \
-                          input or a conflict, \
-                          3 not found, 4 permission denied or budget used up, 5 host unreachable \
-                          or busy, \
-                          6 the store of this process failed: start it again.";
+                          input or a conflict, 3 not found, 4 permission denied or budget used up, \
+                          5 host unreachable or busy, 6 the store of this process failed: start it \
+                          again.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -258,7 +259,7 @@ fn makes_files_for_others(command: Option<&Command>) -> bool {
     matches!(command, Some(Command::Man(_) | Command::Plugin(plugin::PluginCommand::New(_))))
 }
 
-async fn dispatch(cli: Cli) -> Result<(), CliError> {
+async fn dispatch(cli: Cli) -> Result<()> {
     let Some(command) = cli.command else { return welcome::run(cli.context).await };
     match command {
         Command::Demo(args) => demo::run(args).await,

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Command};
 use clap_mangen::Man;
 
-use super::CliError;
 use super::output::line;
+use super::{CliError, Result};
 use memhost_types::counted;
 
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ pub(super) struct CompletionsArgs {
 }
 
 /// Prints a page, or writes all of them.
-pub(super) fn run(args: &ManArgs, mut grammar: Command) -> Result<(), CliError> {
+pub(super) fn run(args: &ManArgs, mut grammar: Command) -> Result<()> {
     grammar.build();
     if let Some(directory) = &args.to {
         let made = std::fs::create_dir_all(directory);
@@ -61,7 +61,7 @@ fn man(command: &Command) -> Man {
         .manual("memhost")
 }
 
-fn write(command: &Command, directory: &Path) -> Result<usize, CliError> {
+fn write(command: &Command, directory: &Path) -> Result<usize> {
     if command.is_hide_set() || command.get_name() == "help" {
         return Ok(0);
     }
@@ -75,7 +75,7 @@ fn write(command: &Command, directory: &Path) -> Result<usize, CliError> {
 }
 
 /// Prints a completion script.
-pub(super) fn completions(args: &CompletionsArgs, mut grammar: Command) -> Result<(), CliError> {
+pub(super) fn completions(args: &CompletionsArgs, mut grammar: Command) -> Result<()> {
     // Into memory first: the generator panics if the reader closes the pipe.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut grammar, "memhost", &mut script);

@@ -15,7 +15,7 @@ use tokio::sync::{Semaphore, mpsc};
 use super::args::HostArgs;
 use super::connection::Connection;
 use super::texts::escape;
-use super::{Backend, CliError};
+use super::{Backend, CliError, Result};
 use memhost_server::{Method, Request};
 
 /// The longest message that the host accepts, in bytes.
@@ -59,7 +59,10 @@ pub(super) struct McpArgs {
     #[arg(long, env = "MEMHOST_BINDING", value_name = "KEY")]
     binding: Option<String>,
     /// Tool names: `memory.search`, or `memory_search` for clients that allow no dots.
-    #[arg(long, env = "MEMHOST_TOOL_NAMES", value_parser = ["dotted", "plain"], default_value = "dotted")]
+    #[arg(
+        long, env = "MEMHOST_TOOL_NAMES", value_parser = ["dotted", "plain"],
+        default_value = "dotted"
+    )]
     tool_names: String,
 }
 
@@ -87,7 +90,7 @@ impl McpArgs {
     }
 }
 
-pub(super) async fn run(mut args: McpArgs) -> Result<(), CliError> {
+pub(super) async fn run(mut args: McpArgs) -> Result<()> {
     let connection = Connection::of(&args.host)?;
     let backend = Backend::open(&args.host, &connection).await?;
     args.company = args.company.or(connection.company);
@@ -114,7 +117,7 @@ async fn relay(
     bridge: Arc<Bridge>,
     mut input: impl AsyncBufRead + Unpin,
     mut output: impl AsyncWrite + Unpin + Send + 'static,
-) -> Result<(), CliError> {
+) -> Result<()> {
     let (answers, mut to_write) = mpsc::channel::<Vec<u8>>(AT_ONCE);
     let writing = tokio::spawn(async move {
         while let Some(mut line) = to_write.recv().await {
@@ -154,7 +157,7 @@ async fn relay(
 type Line = Result<Vec<u8>, String>;
 
 /// The next line that is not empty; none at the end.
-async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<Line>, CliError> {
+async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<Line>> {
     loop {
         let mut line = Vec::new();
         let read = (&mut *input).take(MAX_MESSAGE + 1).read_until(b'\n', &mut line).await?;

@@ -1,31 +1,25 @@
 //! `memhost record` and its short forms.
 
+use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::CliError;
 use super::answer::Answer;
 use super::args::{Paging, ScopeArgs, WatchArgs};
-use super::argument::{self, object, without_nulls};
+use super::argument::{self, object, one_of, without_nulls};
 use super::page::{self, Asked};
 use super::session::Session;
+use super::{CliError, Result};
 use memhost_http::ProblemCode;
 use memhost_http::api::BriefResolved;
-use memhost_types::{ForgetEffect, ForgetResponse, GetResponse, Visibility};
+use memhost_types::{ForgetEffect, ForgetResponse, GetResponse, SourceKind, Visibility};
 
 mod lines;
 pub(super) mod shown;
 
-/// Kinds of sources of a captured text.
-const SOURCE_KINDS: [&str; 7] = [
-    "issue_comment",
-    "issue_document",
-    "issue",
-    "run",
-    "activity",
-    "manual_note",
-    "external_document",
-];
+fn source_kinds() -> PossibleValuesParser {
+    one_of(&SourceKind::ALL, SourceKind::as_str)
+}
 
 /// Commands for records. Most have a short form: `note`, `search`, `forget`, …
 #[derive(Debug, Subcommand)]
@@ -58,7 +52,10 @@ pub(super) struct CaptureArgs {
     #[command(flatten)]
     scope: ScopeArgs,
     /// Kind of source.
-    #[arg(long, value_parser = SOURCE_KINDS, default_value = "manual_note", id = "source.kind", value_name = "SOURCE_KIND")]
+    #[arg(
+        long, value_parser = source_kinds(), default_value = "manual_note", id = "source.kind",
+        value_name = "SOURCE_KIND"
+    )]
     source_kind: String,
     /// ID of the source comment.
     #[arg(long, value_name = "ID", id = "source.commentId")]
@@ -70,11 +67,14 @@ pub(super) struct CaptureArgs {
     #[arg(long, value_name = "REF", id = "source.externalRef")]
     external_ref: Option<String>,
     /// Let the provider extract what to keep, or store the text as one record.
-    #[arg(long, value_parser = ["capture_residue", "capture_record"], default_value = "capture_residue")]
+    #[arg(
+        long, value_parser = ["capture_residue", "capture_record"],
+        default_value = "capture_residue"
+    )]
     mode: String,
     /// Who finds it: everybody in the company, the agent, or the person of --subject [default: the
     /// binding's policy].
-    #[arg(long, value_parser = argument::one_of(Visibility::ALL, Visibility::as_str))]
+    #[arg(long, value_parser = one_of(Visibility::ALL, Visibility::as_str))]
     visibility: Option<String>,
     /// Metadata, a JSON object.
     #[arg(long, value_name = "JSON")]
@@ -96,7 +96,7 @@ pub(super) struct NoteArgs {
     summary: Option<String>,
     /// Who finds it: everybody in the company, the agent, or the person of --subject [default: the
     /// binding's policy].
-    #[arg(long, value_parser = argument::one_of(Visibility::ALL, Visibility::as_str))]
+    #[arg(long, value_parser = one_of(Visibility::ALL, Visibility::as_str))]
     visibility: Option<String>,
     /// Metadata, a JSON object.
     #[arg(long, value_name = "JSON", id = "records.metadata")]
@@ -107,7 +107,10 @@ pub(super) struct NoteArgs {
 #[derive(Debug, Args)]
 struct OnlyArgs {
     /// Only records of this kind of source.
-    #[arg(long, value_parser = SOURCE_KINDS, help_heading = "Filter", id = "filter.sourceKind", value_name = "FROM_KIND")]
+    #[arg(
+        long, value_parser = source_kinds(), help_heading = "Filter", id = "filter.sourceKind",
+        value_name = "FROM_KIND"
+    )]
     from_kind: Option<String>,
     /// Only records of this issue.
     #[arg(long, value_name = "ID", help_heading = "Filter", id = "filter.issueId")]
@@ -122,10 +125,16 @@ struct OnlyArgs {
     #[arg(long, value_name = "ID", help_heading = "Filter", id = "filter.agentId")]
     from_agent: Option<String>,
     /// Only records made at this time or later.
-    #[arg(long, value_name = "TIME", value_parser = argument::time, help_heading = "Filter", id = "filter.since")]
+    #[arg(
+        long, value_name = "TIME", value_parser = argument::time, help_heading = "Filter",
+        id = "filter.since"
+    )]
     since: Option<String>,
     /// Only records made before this time.
-    #[arg(long, value_name = "TIME", value_parser = argument::time, help_heading = "Filter", id = "filter.until")]
+    #[arg(
+        long, value_name = "TIME", value_parser = argument::time, help_heading = "Filter",
+        id = "filter.until"
+    )]
     until: Option<String>,
     /// Only records that contain this text.
     #[arg(long, value_name = "TEXT", help_heading = "Filter", id = "filter.text")]
@@ -225,7 +234,7 @@ pub(super) struct CorrectArgs {
     instruction: Option<String>,
 }
 
-pub(super) async fn run(command: RecordCommand) -> Result<(), CliError> {
+pub(super) async fn run(command: RecordCommand) -> Result<()> {
     match command {
         RecordCommand::List(args) => list(args).await,
         RecordCommand::Show(args) => get(args).await,
@@ -239,7 +248,7 @@ pub(super) async fn run(command: RecordCommand) -> Result<(), CliError> {
     }
 }
 
-pub(super) async fn capture(args: CaptureArgs) -> Result<(), CliError> {
+pub(super) async fn capture(args: CaptureArgs) -> Result<()> {
     let (scope, session) = (&args.scope, args.scope.open().await?);
     let source = without_nulls(json!({
         "kind": args.source_kind,
@@ -261,7 +270,7 @@ pub(super) async fn capture(args: CaptureArgs) -> Result<(), CliError> {
     session.show(&answer, shown::captured)
 }
 
-pub(super) async fn note(args: NoteArgs) -> Result<(), CliError> {
+pub(super) async fn note(args: NoteArgs) -> Result<()> {
     let session = args.scope.open().await?;
     let record = without_nulls(json!({
         "id": args.id,
@@ -274,7 +283,7 @@ pub(super) async fn note(args: NoteArgs) -> Result<(), CliError> {
     session.show(&answer, |answer| shown::upserted("noted", answer))
 }
 
-pub(super) async fn search(args: SearchArgs) -> Result<(), CliError> {
+pub(super) async fn search(args: SearchArgs) -> Result<()> {
     let query = argument::text(&args.query)?;
     if query.trim().is_empty() {
         return Err(CliError::input("QUERY", "is empty; give a text"));
@@ -291,18 +300,20 @@ pub(super) async fn search(args: SearchArgs) -> Result<(), CliError> {
     session.show_list(&answer, shown::hits)
 }
 
-pub(super) async fn list(args: ListArgs) -> Result<(), CliError> {
+pub(super) async fn list(args: ListArgs) -> Result<()> {
     let session = args.scope.open().await?;
     let filter = object("--filter", args.filter.as_deref())?;
     let only = args.only.filter();
     let fetch = async |asked: Asked| {
-        let body = json!({ "limit": asked.limit, "cursor": asked.cursor, "metadataFilter": filter, "filter": only });
+        let body = json!({
+            "limit": asked.limit, "cursor": asked.cursor, "metadataFilter": filter, "filter": only,
+        });
         session.send(&args.scope, "list", body).await
     };
     page::pages(session.format, &args.paging, fetch, shown::records).await
 }
 
-pub(super) async fn get(args: GetArgs) -> Result<(), CliError> {
+pub(super) async fn get(args: GetArgs) -> Result<()> {
     let session = args.scope.open().await?;
     let handle = handle(&session, &args.scope, &args.id).await?;
     let fetch = async || {
@@ -318,7 +329,7 @@ pub(super) async fn get(args: GetArgs) -> Result<(), CliError> {
     page::watch(&session, &args.watch, fetch, shown::record).await
 }
 
-pub(super) async fn forget(args: ForgetArgs) -> Result<(), CliError> {
+pub(super) async fn forget(args: ForgetArgs) -> Result<()> {
     let session = args.scope.open().await?;
     if args.whole_scope {
         return forget_scope(&session, &args).await;
@@ -340,7 +351,7 @@ pub(super) async fn forget(args: ForgetArgs) -> Result<(), CliError> {
 }
 
 /// Forgets all that was written in a scope. What is left is an error.
-async fn forget_scope(session: &Session, args: &ForgetArgs) -> Result<(), CliError> {
+async fn forget_scope(session: &Session, args: &ForgetArgs) -> Result<()> {
     let scope = &args.scope;
     let named = [
         ("agent", &session.agent),
@@ -357,8 +368,7 @@ async fn forget_scope(session: &Session, args: &ForgetArgs) -> Result<(), CliErr
         .collect();
     if named.is_empty() {
         let message = "needs a scope: give --agent, --project, --issue, --run, --subject, \
-                       --session or --namespace; `memhost \
-                       company delete` erases a whole company";
+                       --session or --namespace; `memhost company delete` erases a whole company";
         return Err(CliError::input("--whole-scope", message));
     }
     let place = match &scope.binding {
@@ -388,7 +398,7 @@ fn no_record(id: &str, operation: Option<String>) -> CliError {
     CliError::Problem { status: 404, detail, operation, code: None }
 }
 
-pub(super) async fn correct(args: CorrectArgs) -> Result<(), CliError> {
+pub(super) async fn correct(args: CorrectArgs) -> Result<()> {
     let patch = match (&args.text, &args.instruction) {
         (Some(text), _) => json!({ "record": { "text": argument::text(text)? } }),
         (None, Some(instruction)) => json!({ "instruction": instruction }),
@@ -412,7 +422,7 @@ pub(super) async fn correct(args: CorrectArgs) -> Result<(), CliError> {
 }
 
 /// An ID without a provider is of the provider that the scope resolves to.
-async fn handle(session: &Session, scope: &ScopeArgs, id: &str) -> Result<Value, CliError> {
+async fn handle(session: &Session, scope: &ScopeArgs, id: &str) -> Result<Value> {
     if let Some((provider, id)) = id.split_once(':')
         && provider.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
         && provider != "file"

@@ -3,9 +3,10 @@
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use super::CliError;
+use super::Result;
 use super::args::{PageArgs, ShowArgs, filters};
 use super::argument::{one_of, time};
+use super::difference::differences;
 use super::page::{self, Asked, Columns, query};
 use super::texts::{clip, micros, moment, text};
 use memhost_types::{
@@ -56,7 +57,7 @@ filters! { OperationFilters {
     until<"TIME"> [time] = "until", "Only items before this time, RFC 3339.";
 } }
 
-pub(super) async fn run(command: OperationCommand) -> Result<(), CliError> {
+pub(super) async fn run(command: OperationCommand) -> Result<()> {
     match command {
         OperationCommand::List(args) => {
             page::list_as(&args.page, "operations", &args.filters.parameters(), rows).await
@@ -67,7 +68,7 @@ pub(super) async fn run(command: OperationCommand) -> Result<(), CliError> {
     }
 }
 
-pub(super) async fn activity(command: ActivityCommand) -> Result<(), CliError> {
+pub(super) async fn activity(command: ActivityCommand) -> Result<()> {
     let ActivityCommand::List(page) = command;
     let session = page.company.open().await?;
     // The host chooses the length of these pages; `pages` cuts them to the requested size.
@@ -88,36 +89,25 @@ const ACTIVITY: &Columns<Activity> = &[
 
 /// The changed fields, without those that every change sets.
 fn changes(before: Option<&Value>, after: Option<&Value>) -> String {
-    let mut all = Vec::new();
     let (before, after) = (before.unwrap_or(&Value::Null), after.unwrap_or(&Value::Null));
-    collect_changes("", before, after, &mut all);
-    all.join("; ")
-}
-
-fn collect_changes(path: &str, before: &Value, after: &Value, all: &mut Vec<String>) {
-    if before == after {
-        return;
+    // The table names an object that was created or deleted, so its fields are not listed.
+    if before.is_object() != after.is_object() {
+        return String::new();
     }
-    if let (Some(old), Some(new)) = (before.as_object(), after.as_object()) {
-        let names = new.keys().chain(old.keys().filter(|name| !new.contains_key(*name)));
-        for name in
-            names.filter(|name| !matches!(name.as_str(), "revision" | "updatedAt" | "digest"))
-        {
-            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-            collect_changes(&path, &before[name], &after[name], all);
-        }
-        return;
-    }
+    let mut found = Vec::new();
+    differences("", before, after, &mut found);
     let shown = |value: &Value| match value {
         Value::Null => "nothing".to_owned(),
         value => clip(&text(value), 60),
     };
-    // The table names an object that was created or deleted, so its fields are not listed.
-    match (path, before.is_object() || after.is_object()) {
-        ("", true) => {}
-        ("", false) => all.push(format!("{} → {}", shown(before), shown(after))),
-        _ => all.push(format!("{path}: {} → {}", shown(before), shown(after))),
-    }
+    let is_set =
+        |path: &str| matches!(path.rsplit('.').next(), Some("revision" | "updatedAt" | "digest"));
+    let told = found.iter().filter(|(path, ..)| !is_set(path));
+    let told = told.map(|(path, before, after)| {
+        let change = format!("{} → {}", shown(before), shown(after));
+        if path.is_empty() { change } else { format!("{path}: {change}") }
+    });
+    told.collect::<Vec<_>>().join("; ")
 }
 
 const OPERATIONS: &Columns<Operation> = &[

@@ -8,8 +8,8 @@ use comfy_table::{Attribute, Cell, ColumnConstraint, ContentArrangement, Table};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::CliError;
 use super::texts::{escaped, is_deceptive, printable, text};
+use super::{CliError, Result};
 
 /// The output format of an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -27,8 +27,8 @@ impl Format {
         self,
         json: &Value,
         items: &str,
-        human: impl FnOnce() -> Result<String, CliError>,
-    ) -> Result<String, CliError> {
+        human: impl FnOnce() -> Result<String>,
+    ) -> Result<String> {
         match self {
             Self::Table => human(),
             Self::Json => serde_json::to_string_pretty(json)
@@ -52,13 +52,13 @@ impl Format {
         report: &impl Serialize,
         items: &str,
         human: impl FnOnce() -> String,
-    ) -> Result<String, CliError> {
+    ) -> Result<String> {
         let json = serde_json::to_value(report).map_err(CliError::host)?;
         self.render(&json, items, || Ok(human()))
     }
 
     /// All fields of what a command made itself, in this format.
-    pub(super) fn tell_all(self, report: &impl Serialize) -> Result<String, CliError> {
+    pub(super) fn tell_all(self, report: &impl Serialize) -> Result<String> {
         let json = serde_json::to_value(report).map_err(CliError::host)?;
         self.render(&json, "", || Ok(details(&json)))
     }
@@ -79,7 +79,7 @@ const STYLES: [&str; 4] = ["\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m"];
 
 /// Prints one line; an empty text prints nothing. Nothing but text and our own styles reaches the
 /// terminal.
-pub(super) fn line(text: &str) -> Result<(), CliError> {
+pub(super) fn line(text: &str) -> Result<()> {
     if text.is_empty() {
         return Ok(());
     }

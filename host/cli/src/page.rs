@@ -8,12 +8,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::CliError;
 use super::answer::{self, Answer, List};
 use super::args::{CompanyArgs, OneArgs, PageArgs, Paging, WatchArgs};
 use super::output::{Format, details, line, lines, table};
 use super::session::Session;
 use super::texts::{escape, moment};
+use super::{CliError, Result};
 use memhost_core::{ChangedCount, Page};
 use memhost_types::{JsonObject, Pages, counted};
 
@@ -50,8 +50,8 @@ pub(super) fn query(pairs: &[(&str, Option<&str>)]) -> String {
 /// Shows the result of `fetch`, once or repeatedly.
 pub(super) async fn watched(
     watch: &WatchArgs,
-    fetch: impl AsyncFn() -> Result<String, CliError>,
-) -> Result<(), CliError> {
+    fetch: impl AsyncFn() -> Result<String>,
+) -> Result<()> {
     let Some(seconds) = watch.watch else { return line(&fetch().await?) };
     let is_terminal = std::io::stdout().is_terminal();
     let mut shown = None;
@@ -78,9 +78,9 @@ pub(super) async fn watched(
 pub(super) async fn watch<T: DeserializeOwned>(
     session: &Session,
     watch: &WatchArgs,
-    fetch: impl AsyncFn() -> Result<Answer<T>, CliError>,
+    fetch: impl AsyncFn() -> Result<Answer<T>>,
     human: impl Fn(&T) -> String,
-) -> Result<(), CliError> {
+) -> Result<()> {
     let render = async || {
         let answer = fetch().await?;
         session.format.render(answer.json(), "", || answer.read().map(|read| human(&read)))
@@ -92,9 +92,9 @@ pub(super) async fn watch<T: DeserializeOwned>(
 pub(super) async fn watch_list<T: List>(
     session: &Session,
     watch: &WatchArgs,
-    fetch: impl AsyncFn() -> Result<Answer<T>, CliError>,
+    fetch: impl AsyncFn() -> Result<Answer<T>>,
     human: impl Fn(&T) -> String,
-) -> Result<(), CliError> {
+) -> Result<()> {
     let render = async || {
         let answer = fetch().await?;
         session.format.render(answer.json(), T::ITEMS, || answer.read().map(|read| human(&read)))
@@ -106,8 +106,8 @@ pub(super) async fn watch_list<T: List>(
 pub(super) async fn watch_details<T>(
     session: &Session,
     watch: &WatchArgs,
-    fetch: impl AsyncFn() -> Result<Answer<T>, CliError>,
-) -> Result<(), CliError> {
+    fetch: impl AsyncFn() -> Result<Answer<T>>,
+) -> Result<()> {
     let render = async || {
         let answer = fetch().await?;
         session.format.render(answer.json(), "", || Ok(details(answer.json())))
@@ -119,9 +119,9 @@ pub(super) async fn watch_details<T>(
 pub(super) async fn pages<T: List>(
     format: Format,
     paging: &Paging,
-    fetch: impl AsyncFn(Asked) -> Result<Answer<T>, CliError>,
+    fetch: impl AsyncFn(Asked) -> Result<Answer<T>>,
     human: impl Fn(&T) -> String,
-) -> Result<(), CliError> {
+) -> Result<()> {
     let items = T::ITEMS;
     let asked = |cursor: Option<String>| Asked {
         cursor,
@@ -213,7 +213,7 @@ pub(super) async fn list<T: DeserializeOwned>(
     name: &str,
     filters: &[(&str, Option<&str>)],
     columns: &Columns<T>,
-) -> Result<(), CliError> {
+) -> Result<()> {
     list_as(page, name, filters, |page: &Page<T>| rows(&page.items, columns)).await
 }
 
@@ -223,7 +223,7 @@ pub(super) async fn list_as<T: List>(
     name: &str,
     filters: &[(&str, Option<&str>)],
     human: impl Fn(&T) -> String,
-) -> Result<(), CliError> {
+) -> Result<()> {
     let session = page.company.open().await?;
     let fetch = async |asked: Asked| session.get(&format!("{name}?{}", asked.query(filters))).await;
     pages(session.format, &page.paging, fetch, human).await
@@ -235,7 +235,7 @@ pub(super) async fn list_of_host<T: List>(
     paging: &Paging,
     path: &str,
     human: impl Fn(&T) -> String,
-) -> Result<(), CliError> {
+) -> Result<()> {
     // The host answers such a list as a whole, so that all of its cursors are ours.
     if paging.cursor.as_deref().is_some_and(|cursor| !cursor.starts_with(SHOWN)) {
         return Err(CliError::input(
@@ -254,7 +254,7 @@ pub(super) async fn show(
     watch: &WatchArgs,
     list: &str,
     id: &str,
-) -> Result<(), CliError> {
+) -> Result<()> {
     let session = company.open().await?;
     let path = format!("{list}/{}", escape(id));
     watch_details(&session, watch, async || session.get::<()>(&path).await).await
@@ -273,7 +273,7 @@ pub(super) async fn act<T: DeserializeOwned>(
     action: &str,
     body: &impl Serialize,
     columns: &Columns<T>,
-) -> Result<(), CliError> {
+) -> Result<()> {
     let session = one.company.open().await?;
     let answer = session.post(&format!("{name}/{}/{action}", escape(&one.id)), body).await?;
     session.show(&answer, |item| rows(std::slice::from_ref(item), columns))
@@ -287,7 +287,7 @@ pub(super) async fn act_on_all(
     action: &str,
     filters: &[(&'static str, Option<&str>)],
     did: &str,
-) -> Result<(), CliError> {
+) -> Result<()> {
     let mut given: JsonObject = filters
         .iter()
         .filter_map(|(name, value)| Some(((*name).to_owned(), (*value)?.into())))

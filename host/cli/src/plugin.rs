@@ -19,7 +19,7 @@ use super::args::{HostArgs, OutputArgs, Paging, WatchArgs};
 use super::output::line;
 use super::page::{self, Columns};
 use super::texts::text;
-use super::{CliError, check, config};
+use super::{CliError, Result, check, config};
 use memhost_core::plugins::{PluginSource, RefusedPlugin, Signed, Trust, TrustError, TrustedKey};
 use memhost_core::{AdmittedPlugin, PluginView};
 
@@ -85,7 +85,7 @@ pub(super) struct InspectArgs {
     output: OutputArgs,
 }
 
-pub(super) async fn run(command: PluginCommand) -> Result<(), CliError> {
+pub(super) async fn run(command: PluginCommand) -> Result<()> {
     match command {
         PluginCommand::New(args) => new::run(&args),
         PluginCommand::Dev(args) => dev::run(*args).await,
@@ -139,7 +139,7 @@ pub(super) async fn run(command: PluginCommand) -> Result<(), CliError> {
     }
 }
 
-fn read(file: &Path) -> Result<Vec<u8>, CliError> {
+fn read(file: &Path) -> Result<Vec<u8>> {
     std::fs::read(file).map_err(|error| CliError::file(file, &error))
 }
 
@@ -178,7 +178,7 @@ fn list(answer: &PluginView) -> String {
     shown
 }
 
-async fn inspect(args: InspectArgs) -> Result<(), CliError> {
+async fn inspect(args: InspectArgs) -> Result<()> {
     let component = trial::inspect(&args.file).await?;
     let inspection = component.inspection();
     line(&args.output.format().tell(inspection, "", || call::inspected(inspection))?)

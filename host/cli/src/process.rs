@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use tokio::sync::oneshot;
 
-use super::CliError;
+use super::{CliError, Result};
 use memhost_sandbox::{CompileLimits, CompileSetup, Compiler, CompilerProcess, compile_component};
 
 /// The longest first line, in bytes.
@@ -34,7 +34,7 @@ pub(super) struct CompileArgs {
 }
 
 /// Compiles the component on the standard input, or checks the configuration there.
-pub(super) fn compile(args: &CompileArgs) -> Result<(), CliError> {
+pub(super) fn compile(args: &CompileArgs) -> Result<()> {
     let setup = CompileSetup {
         memory_bytes: args.memory_bytes,
         cpu_seconds: args.cpu_seconds,
@@ -45,18 +45,18 @@ pub(super) fn compile(args: &CompileArgs) -> Result<(), CliError> {
 }
 
 /// This program as the compiler, with the default limits.
-pub(super) fn this_program() -> Result<Compiler, CliError> {
+pub(super) fn this_program() -> Result<Compiler> {
     within(CompileLimits::default())
 }
 
 /// This program as the compiler, with these limits.
-pub(super) fn within(limits: CompileLimits) -> Result<Compiler, CliError> {
+pub(super) fn within(limits: CompileLimits) -> Result<Compiler> {
     let program = CompilerProcess::this_program().map_err(CliError::host)?;
     Ok(Compiler::Process(CompilerProcess { limits, ..program }))
 }
 
 /// The first line of standard input, without its end.
-pub(super) fn first_line() -> Result<String, CliError> {
+pub(super) fn first_line() -> Result<String> {
     let wrong = |message: String| CliError::input("--token-from-stdin", message);
     let (told, answer) = mpsc::channel();
     // A thread of its own: a read of standard input cannot be given up, and the process ends
@@ -85,19 +85,9 @@ pub(super) fn first_line() -> Result<String, CliError> {
     }
 }
 
-/// Resolves when standard input is closed.
-pub(super) struct InputClosed(oneshot::Receiver<()>);
-
-impl InputClosed {
-    pub(super) async fn wait(self) {
-        // The other end is gone only where the thread has ended.
-        let _ = self.0.await;
-        tracing::info!("standard input was closed; the host stops");
-    }
-}
-
-/// Watches standard input. What comes there is not looked at.
-pub(super) fn input_closed() -> InputClosed {
+/// Watches standard input from now on, and resolves when it is closed. What comes there is not
+/// looked at.
+pub(super) fn input_closed() -> impl Future<Output = ()> + Send + 'static {
     let (closed, wait) = oneshot::channel();
     // A thread of its own: the runtime waits for blocking tasks before a process ends, and this one
     // may never end.
@@ -114,5 +104,9 @@ pub(super) fn input_closed() -> InputClosed {
         // Nobody may wait any more.
         let _ = closed.send(());
     });
-    InputClosed(wait)
+    async {
+        // The other end is gone only where the thread has ended.
+        let _ = wait.await;
+        tracing::info!("standard input was closed; the host stops");
+    }
 }

@@ -10,7 +10,7 @@ use super::args::{CompanyArgs, NamedArgs, PageArgs, ShowNamedArgs};
 use super::page::{self, Columns};
 use super::session::Session;
 use super::texts::{escape, moment};
-use super::{CliError, argument};
+use super::{CliError, Result, argument};
 use memhost_core::SecretView;
 use memhost_http::api::Items;
 use memhost_types::SecretUse;
@@ -22,34 +22,17 @@ pub(super) enum SecretCommand {
     /// Show a secret, without its value.
     Show(ShowNamedArgs),
     /// Create a secret. The value is read from standard input or a file and never shown.
-    Create(CreateArgs),
+    #[command(mut_arg("origins", |arg| arg.required(true)))]
+    #[command(mut_arg("used_as", |arg| arg.required(true)))]
+    Create(SetArgs),
     /// Replace a secret's value, and its origins and its place if they are given.
-    Update(UpdateArgs),
+    Update(SetArgs),
     /// Delete a secret; requests that name it are then refused.
     Delete(NamedArgs),
 }
 
 #[derive(Debug, Args)]
-pub(super) struct CreateArgs {
-    /// Name of the secret: letters, digits, `_` and `-`.
-    name: String,
-    /// Origin that may receive the secret, such as https://api.example.com; repeatable.
-    #[arg(long, required = true, value_name = "ORIGIN", id = "origins")]
-    origin: Vec<String>,
-    /// The one place of a request where it may be: header:NAME, header:NAME:WORD with a word before
-    /// it such as Bearer, query:PARAMETER, or body:/JSON/POINTER. Or what the host does with it:
-    /// basic (the value is USER:PASSWORD), or sigv4:SERVICE:REGION, which signs for AWS (the value
-    /// is ACCESS-KEY-ID:SECRET-ACCESS-KEY[:SESSION-TOKEN]).
-    #[arg(long = "as", value_name = "USE")]
-    used_as: SecretUse,
-    #[command(flatten)]
-    value: ValueArgs,
-    #[command(flatten)]
-    company: CompanyArgs,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct UpdateArgs {
+pub(super) struct SetArgs {
     /// Name of the secret: letters, digits, `_` and `-`.
     name: String,
     /// Origin that may receive the secret, such as https://api.example.com; repeatable.
@@ -61,20 +44,14 @@ pub(super) struct UpdateArgs {
     /// is ACCESS-KEY-ID:SECRET-ACCESS-KEY[:SESSION-TOKEN]).
     #[arg(long = "as", value_name = "USE")]
     used_as: Option<SecretUse>,
-    #[command(flatten)]
-    value: ValueArgs,
+    /// File with the value [default: standard input]; one trailing line break is removed.
+    #[arg(long, value_name = "FILE", id = "value")]
+    value_file: Option<PathBuf>,
     #[command(flatten)]
     company: CompanyArgs,
 }
 
-#[derive(Debug, Args)]
-struct ValueArgs {
-    /// File with the value [default: standard input]; one trailing line break is removed.
-    #[arg(long, value_name = "FILE", id = "value")]
-    value_file: Option<PathBuf>,
-}
-
-pub(super) async fn run(command: SecretCommand) -> Result<(), CliError> {
+pub(super) async fn run(command: SecretCommand) -> Result<()> {
     match command {
         SecretCommand::List(page) => {
             let human = |all: &Items<_>| page::rows(&all.items, SECRETS);
@@ -90,17 +67,16 @@ pub(super) async fn run(command: SecretCommand) -> Result<(), CliError> {
             if present(&session, &args.name).await?.is_some() {
                 return Err(CliError::exists("secret", &args.name));
             }
-            set(&session, &args.name, &args.origin, &args.used_as, &args.value).await
+            set(&session, args).await
         }
-        SecretCommand::Update(args) => {
+        SecretCommand::Update(mut args) => {
             let session = args.company.open().await?;
             let found = found(&session, &args.name).await?.read()?;
-            let origins = match args.origin.is_empty() {
-                true => found.origins.iter().map(ToString::to_string).collect(),
-                false => args.origin,
-            };
-            let used_as = args.used_as.unwrap_or(found.used_as);
-            set(&session, &args.name, &origins, &used_as, &args.value).await
+            if args.origin.is_empty() {
+                args.origin = found.origins.iter().map(ToString::to_string).collect();
+            }
+            args.used_as = args.used_as.or(Some(found.used_as));
+            set(&session, args).await
         }
         SecretCommand::Delete(named) => {
             let session = named.company.open().await?;
@@ -116,28 +92,23 @@ pub(super) async fn run(command: SecretCommand) -> Result<(), CliError> {
     }
 }
 
-async fn present(session: &Session, name: &str) -> Result<Option<Answer<SecretView>>, CliError> {
+async fn present(session: &Session, name: &str) -> Result<Option<Answer<SecretView>>> {
     let all: Answer<Items<SecretView>> = session.get("secrets").await?;
     all.find(|secret| secret.name == name)
 }
 
-async fn found(session: &Session, name: &str) -> Result<Answer<SecretView>, CliError> {
+async fn found(session: &Session, name: &str) -> Result<Answer<SecretView>> {
     present(session, name).await?.ok_or_else(|| page::missing("secret", name))
 }
 
-async fn set(
-    session: &Session,
-    name: &str,
-    origins: &[String],
-    used_as: &SecretUse,
-    from: &ValueArgs,
-) -> Result<(), CliError> {
-    let body = json!({ "value": value(from.value_file.as_deref())?, "origins": origins, "usedAs": used_as });
-    let answer = session.put(&format!("secrets/{}", escape(name)), &body).await?;
+async fn set(session: &Session, args: SetArgs) -> Result<()> {
+    let value = value(args.value_file.as_deref())?;
+    let body = json!({ "value": value, "origins": args.origin, "usedAs": args.used_as });
+    let answer = session.put(&format!("secrets/{}", escape(&args.name)), &body).await?;
     session.show(&answer, |secret| page::rows(std::slice::from_ref(secret), SECRETS))
 }
 
-fn value(file: Option<&Path>) -> Result<String, CliError> {
+fn value(file: Option<&Path>) -> Result<String> {
     let value = argument::input(file)?;
     let end = value.strip_suffix('\n').map(|value| value.strip_suffix('\r').unwrap_or(value));
     Ok(end.map(str::to_owned).unwrap_or(value))

@@ -12,8 +12,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::config::{self, HostConfig, HostOptions};
 use super::output::line;
-use super::process::{self, InputClosed};
-use super::{CliError, context};
+use super::{CliError, Result, context, process};
 use memhost_core::plugins::TrustedKey;
 use memhost_core::{Audit, Service};
 use memhost_explorer::LinkTemplate;
@@ -69,7 +68,10 @@ pub(super) struct ServeArgs {
     otlp_endpoint: Option<String>,
     /// Whether reads wait until their operation record is on disk; writes always do [default:
     /// durable].
-    #[arg(long, value_parser = PossibleValuesParser::new(["durable", "relaxed"]).map(|name| audit(&name)))]
+    #[arg(
+        long,
+        value_parser = PossibleValuesParser::new(["durable", "relaxed"]).map(|name| audit(&name))
+    )]
     audit: Option<Audit>,
     /// Replace the operator token; the old one stops working.
     #[arg(long)]
@@ -108,7 +110,7 @@ pub(super) struct ServeArgs {
 
 impl ServeArgs {
     /// The endpoint for traces, if any.
-    pub(super) fn otlp_endpoint(&self) -> Result<Option<String>, CliError> {
+    pub(super) fn otlp_endpoint(&self) -> Result<Option<String>> {
         let config = HostConfig::read("--config", self.config.as_deref())?;
         Ok(self.otlp_endpoint.clone().or(config.otlp_endpoint))
     }
@@ -118,7 +120,7 @@ fn audit(name: &str) -> Audit {
     if name == "relaxed" { Audit::Relaxed } else { Audit::Durable }
 }
 
-pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
+pub(super) async fn run(args: ServeArgs) -> Result<()> {
     let config = HostConfig::read("--config", args.config.as_deref())?;
     let data_dir = args
         .data_dir
@@ -201,16 +203,17 @@ async fn serve(
     service: Arc<Service>,
     token: AdminToken,
     options: ServerOptions,
-    closed: Option<InputClosed>,
-) -> Result<(), CliError> {
+    closed: Option<impl Future<Output = ()> + Send + 'static>,
+) -> Result<()> {
     let stop = async {
         match closed {
-            Some(closed) => tokio::select! { () = stop() => {} () = closed.wait() => {} },
+            Some(closed) => tokio::select! { () = stop() => {} () = closed => {} },
             None => stop().await,
         }
     };
+    let serving = server::run(endpoints, service, token, options, stop);
     tokio::select! {
-        served = server::run(endpoints, service, token, options, stop) => served.map_err(CliError::host),
+        served = serving => served.map_err(CliError::host),
         never = memory::give_back_when_idle() => never,
     }
 }
@@ -231,7 +234,7 @@ fn ready(endpoints: &[Endpoint], service: &Service) -> String {
 
 /// Refuses an address that other machines reach: tokens and memories would go over the network as
 /// they are.
-pub(super) fn check_address(address: &Address, surfaces: Surfaces) -> Result<(), CliError> {
+pub(super) fn check_address(address: &Address, surfaces: Surfaces) -> Result<()> {
     let Address::Tcp(socket) = address else { return Ok(()) };
     if socket.ip().is_loopback() {
         return Ok(());
@@ -253,7 +256,7 @@ pub(super) fn show_explorer(
     address: &str,
     service: &Service,
     is_new: bool,
-) -> Result<AdminToken, CliError> {
+) -> Result<AdminToken> {
     if !address.starts_with("http") {
         return Ok(token);
     }

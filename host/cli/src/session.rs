@@ -10,7 +10,7 @@ use super::argument::without_nulls;
 use super::connection::Connection;
 use super::output::{Format, line};
 use super::texts::escape;
-use super::{Backend, CliError};
+use super::{Backend, CliError, Result};
 use memhost_http::api::CompaniesView;
 use memhost_types::CompanyId;
 
@@ -28,7 +28,7 @@ pub(super) struct Session {
 
 impl HostArgs {
     /// The host that is named.
-    pub(super) async fn open(&self) -> Result<Session, CliError> {
+    pub(super) async fn open(&self) -> Result<Session> {
         let connection = Connection::of(self)?;
         let host = Backend::open(self, &connection).await?;
         Ok(Session {
@@ -43,7 +43,7 @@ impl HostArgs {
 
 impl CompanyArgs {
     /// The host that is named, for the company that is named.
-    pub(super) async fn open(&self) -> Result<Session, CliError> {
+    pub(super) async fn open(&self) -> Result<Session> {
         let session = self.host.open().await?;
         match self.named(&session.connection) {
             Some(company) => Ok(Session { company, ..session }),
@@ -62,7 +62,7 @@ impl CompanyArgs {
 
 impl ScopeArgs {
     /// The host that is named, for the company and the agent that are named.
-    pub(super) async fn open(&self) -> Result<Session, CliError> {
+    pub(super) async fn open(&self) -> Result<Session> {
         let session = self.company.open().await?;
         let agent = self
             .agent
@@ -109,30 +109,22 @@ impl Session {
     }
 
     /// Sends a GET request to the company's control plane.
-    pub(super) async fn get<T>(&self, rest: &str) -> Result<Answer<T>, CliError> {
+    pub(super) async fn get<T>(&self, rest: &str) -> Result<Answer<T>> {
         self.host.get(&self.path(rest)).await
     }
 
     /// Sends a POST request to the company's control plane.
-    pub(super) async fn post<T>(
-        &self,
-        rest: &str,
-        body: &impl Serialize,
-    ) -> Result<Answer<T>, CliError> {
+    pub(super) async fn post<T>(&self, rest: &str, body: &impl Serialize) -> Result<Answer<T>> {
         self.host.post(&self.path(rest), body).await
     }
 
     /// Sends a PUT request to the company's control plane.
-    pub(super) async fn put<T>(
-        &self,
-        rest: &str,
-        body: &impl Serialize,
-    ) -> Result<Answer<T>, CliError> {
+    pub(super) async fn put<T>(&self, rest: &str, body: &impl Serialize) -> Result<Answer<T>> {
         self.host.put(&self.path(rest), body).await
     }
 
     /// Sends a DELETE request to the company's control plane.
-    pub(super) async fn delete<T>(&self, rest: &str) -> Result<Answer<T>, CliError> {
+    pub(super) async fn delete<T>(&self, rest: &str) -> Result<Answer<T>> {
         self.host.delete(&self.path(rest), None).await
     }
 
@@ -142,7 +134,7 @@ impl Session {
         scope: &ScopeArgs,
         operation: &str,
         mut body: Value,
-    ) -> Result<Answer<T>, CliError> {
+    ) -> Result<Answer<T>> {
         body["bindingKey"] = json!(scope.binding);
         body["scope"] = without_nulls(json!({
             "companyId": self.company,
@@ -162,7 +154,7 @@ impl Session {
         &self,
         answer: &Answer<T>,
         human: impl FnOnce(&T) -> String,
-    ) -> Result<(), CliError> {
+    ) -> Result<()> {
         let human = || answer.read().map(|read| human(&read));
         line(&self.format.render(answer.json(), "", human)?)
     }
@@ -172,7 +164,7 @@ impl Session {
         &self,
         answer: &Answer<T>,
         human: impl FnOnce(&T) -> String,
-    ) -> Result<(), CliError> {
+    ) -> Result<()> {
         let human = || answer.read().map(|read| human(&read));
         line(&self.format.render(answer.json(), T::ITEMS, human)?)
     }
@@ -182,17 +174,17 @@ impl Session {
         &self,
         report: &impl Serialize,
         human: impl FnOnce() -> String,
-    ) -> Result<(), CliError> {
+    ) -> Result<()> {
         line(&self.format.tell(report, "", human)?)
     }
 
     /// Prints a remark in table format only.
-    pub(super) fn say(&self, text: &str) -> Result<(), CliError> {
+    pub(super) fn say(&self, text: &str) -> Result<()> {
         if self.format == Format::Table { line(text) } else { Ok(()) }
     }
 
     /// Shows the answer to a deletion; in table format prints `text` instead.
-    pub(super) fn gone(&self, answer: &Answer<Value>, text: &str) -> Result<(), CliError> {
+    pub(super) fn gone(&self, answer: &Answer<Value>, text: &str) -> Result<()> {
         match (self.format, answer.json()) {
             (Format::Table, _) => line(text),
             (_, Value::Null) => Ok(()),

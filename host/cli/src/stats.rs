@@ -6,13 +6,14 @@ use clap::{Args, ValueEnum};
 use jiff::civil::Date;
 use jiff::{ToSpan, Zoned, tz::TimeZone};
 
-use super::CliError;
+use super::Result;
 use super::args::{CompanyArgs, WatchArgs};
 use super::argument::name;
 use super::output::table;
 use super::page::{self, query};
 use super::texts::micros;
 use memhost_core::{Sums, SumsRow, SumsView};
+use memhost_types::Counts;
 
 #[derive(Debug, Args)]
 pub(super) struct StatsArgs {
@@ -22,7 +23,10 @@ pub(super) struct StatsArgs {
     #[arg(long, value_enum, default_value_t = By::Binding, value_name = "WHAT")]
     by: By,
     /// Number of days up to today, in UTC.
-    #[arg(long, default_value_t = 14, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=90))]
+    #[arg(
+        long, default_value_t = 14, value_name = "NUMBER",
+        value_parser = clap::value_parser!(u16).range(1..=90)
+    )]
     days: u16,
     #[command(flatten)]
     watch: WatchArgs,
@@ -53,7 +57,7 @@ impl By {
     }
 }
 
-pub(super) async fn run(args: StatsArgs) -> Result<(), CliError> {
+pub(super) async fn run(args: StatsArgs) -> Result<()> {
     let session = args.company.open().await?;
     // The days change at midnight, also while the command repeats.
     let days = || {
@@ -76,66 +80,37 @@ pub(super) async fn run(args: StatsArgs) -> Result<(), CliError> {
     page::watch_list(&session, &args.watch, fetch, human).await
 }
 
-/// One daily metric.
-struct Measure {
-    title: &'static str,
-    /// The value of a day. `None`: the day has no data.
-    of: fn(&SumsView) -> Option<f64>,
-    /// The summary of all days, shown after the line.
-    sum: fn(&[f64]) -> f64,
-    shown: fn(f64) -> String,
-}
+/// One daily metric: its title, the value of a day (`None`: the day has no data), the summary of
+/// all days, and how that is shown.
+type Measure = (&'static str, fn(&SumsView) -> Option<f64>, fn(&[f64]) -> f64, fn(f64) -> String);
 
 const MEASURES: [Measure; 7] = [
-    Measure {
-        title: "operations",
-        of: |sums| Some(number(sums.counts.operations)),
-        sum: total,
-        shown: whole,
-    },
-    Measure {
-        title: "p50, worst day",
-        of: |sums| sums.latency_p50_us.map(number),
-        sum: most,
-        shown: duration,
-    },
-    Measure {
-        title: "p99, worst day",
-        of: |sums| sums.latency_p99_us.map(number),
-        sum: most,
-        shown: duration,
-    },
-    Measure {
-        title: "failed, refused",
-        of: |sums| Some(number(sums.counts.failed + sums.counts.refused)),
-        sum: total,
-        shown: whole,
-    },
-    Measure {
-        title: "empty rate, worst day",
-        of: |sums| {
-            let queries = Some(sums.counts.queries).filter(|queries| *queries > 0)?;
-            Some(number(sums.counts.empty_queries) / number(queries))
-        },
-        sum: most,
-        shown: |rate| format!("{:.0} %", rate * 100.0),
-    },
-    Measure {
-        title: "tokens",
-        of: |sums| {
-            let counts = &sums.counts;
-            Some(number(counts.input_tokens + counts.output_tokens + counts.embedding_tokens))
-        },
-        sum: total,
-        shown: whole,
-    },
-    Measure {
-        title: "cents",
-        of: |sums| Some(number(sums.cost.0) / 1e6),
-        sum: total,
-        shown: |cents| format!("{cents:.4}").trim_end_matches('0').trim_end_matches('.').to_owned(),
-    },
+    ("operations", |sums| Some(number(sums.counts.operations)), total, whole),
+    ("p50, worst day", |sums| sums.latency_p50_us.map(number), most, duration),
+    ("p99, worst day", |sums| sums.latency_p99_us.map(number), most, duration),
+    (
+        "failed, refused",
+        |sums| Some(number(sums.counts.failed + sums.counts.refused)),
+        total,
+        whole,
+    ),
+    ("empty rate, worst day", empty_rate, most, |rate| format!("{:.0} %", rate * 100.0)),
+    ("tokens", |sums| Some(number(tokens(&sums.counts))), total, whole),
+    ("cents", |sums| Some(number(sums.cost.0) / 1e6), total, cents),
 ];
+
+fn empty_rate(sums: &SumsView) -> Option<f64> {
+    let queries = Some(sums.counts.queries).filter(|queries| *queries > 0)?;
+    Some(number(sums.counts.empty_queries) / number(queries))
+}
+
+fn tokens(counts: &Counts) -> u64 {
+    counts.input_tokens + counts.output_tokens + counts.embedding_tokens
+}
+
+fn cents(cents: f64) -> String {
+    format!("{cents:.4}").trim_end_matches('0').trim_end_matches('.').to_owned()
+}
 
 fn number(count: u64) -> f64 {
     count as f64
@@ -165,22 +140,15 @@ fn drawn(sums: &[SumsRow], by: By, days: &[Date]) -> String {
     let mut rows = Vec::new();
     for (name, of_days) in &groups {
         let mut name = if name.is_empty() { "(none)".to_owned() } else { name.clone() };
-        for measure in &MEASURES {
-            let values: Vec<Option<f64>> = days
-                .iter()
-                .map(|day| of_days.get(&Some(*day)).and_then(|sums| (measure.of)(sums)))
-                .collect();
+        for (title, of, sum, shown) in &MEASURES {
+            let values: Vec<Option<f64>> =
+                days.iter().map(|day| of_days.get(&Some(*day)).and_then(|sums| of(sums))).collect();
             let known: Vec<f64> = values.iter().flatten().copied().collect();
-            if known.iter().all(|value| *value == 0.0) && measure.title != "operations" {
+            if known.iter().all(|value| *value == 0.0) && *title != "operations" {
                 continue;
             }
-            let shown = (measure.shown)((measure.sum)(&known));
-            rows.push(vec![
-                std::mem::take(&mut name),
-                measure.title.to_owned(),
-                sparkline(&values),
-                shown,
-            ]);
+            let (name, line) = (std::mem::take(&mut name), sparkline(&values));
+            rows.push(vec![name, (*title).to_owned(), line, shown(sum(&known))]);
         }
     }
     let (first, last) = (days.first().map(Date::to_string), days.last().map(Date::to_string));
@@ -220,8 +188,9 @@ mod tests {
     fn every_group_has_its_lines_and_leaves_out_what_was_nothing() {
         let row = |day: &str, binding: &str, operations: u64| {
             json!({
-                "day": day, "bindingKey": binding, "operations": operations, "failed": 0, "refused": 1, "queries": 4,
-                "emptyQueries": 1, "latencyP50Us": 900, "latencyP99Us": 12_000, "costCents": 0.5, "inputTokens": 0,
+                "day": day, "bindingKey": binding, "operations": operations, "failed": 0,
+                "refused": 1, "queries": 4, "emptyQueries": 1, "latencyP50Us": 900,
+                "latencyP99Us": 12_000, "costCents": 0.5, "inputTokens": 0,
                 "reportedCostCents": 0.5,
             })
         };

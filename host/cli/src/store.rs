@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::CliError;
 use super::args::{HostArgs, WatchArgs};
 use super::config::HostConfig;
 use super::output::line;
 use super::page::{self, Columns};
 use super::texts::text;
 use super::user_files::check_data;
+use super::{CliError, Result};
 use memhost_core::{BackupView, Check, Health, Service, check_backup, restore_backup};
 use memhost_http::api::Items;
 use memhost_store::SledStore;
@@ -71,7 +71,7 @@ pub(super) struct DoctorArgs {
     watch: WatchArgs,
 }
 
-pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
+pub(super) async fn run(command: StoreCommand) -> Result<()> {
     match command {
         StoreCommand::Verify { backup: Some(backup), .. } => {
             check_there("--backup", &backup)?;
@@ -139,7 +139,7 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
 }
 
 /// Checks that a directory that is to be read is there.
-fn check_there(argument: &str, directory: &Path) -> Result<(), CliError> {
+fn check_there(argument: &str, directory: &Path) -> Result<()> {
     match directory.is_dir() {
         true => Ok(()),
         false => Err(CliError::input(
@@ -149,7 +149,7 @@ fn check_there(argument: &str, directory: &Path) -> Result<(), CliError> {
     }
 }
 
-fn repair(data_dir: &Path) -> Result<(), CliError> {
+fn repair(data_dir: &Path) -> Result<()> {
     let done = SledStore::repair(data_dir).map_err(CliError::data_dir)?;
     done.lost.iter().try_for_each(|lost| line(lost))?;
     let saved = |count| counted(count, "row", "rows");
@@ -163,7 +163,7 @@ fn repair(data_dir: &Path) -> Result<(), CliError> {
 }
 
 /// Runs the health checks of a host.
-pub(super) async fn doctor(args: DoctorArgs) -> Result<(), CliError> {
+pub(super) async fn doctor(args: DoctorArgs) -> Result<()> {
     let session = args.host.open().await?;
     let fetch = async || session.host.get("/control/v1/doctor").await;
     let human = |all: &Items<Check>| page::rows(&all.items, CHECKS);

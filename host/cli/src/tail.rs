@@ -19,7 +19,7 @@ use super::argument::one_of;
 use super::output::{Format, is_plain, line};
 use super::session::Session;
 use super::texts::{clip, micros, provenance, text};
-use super::{Backend, CliError, answer, serve};
+use super::{Backend, CliError, Result, answer, serve};
 use memhost_types::{
     AgentId, BindingKey, BudgetView, Job, Operation, OperationKind, Outcome, PluginChange,
     PluginOutcome, counted,
@@ -36,7 +36,9 @@ pub(super) struct TailArgs {
     #[arg(long, value_enum, default_value = "operation", value_name = "WHAT")]
     event: Vec<What>,
     /// Filter by kind of operation.
-    #[arg(long, value_name = "KIND", value_parser = one_of(OperationKind::ALL, OperationKind::as_str))]
+    #[arg(
+        long, value_name = "KIND", value_parser = one_of(OperationKind::ALL, OperationKind::as_str)
+    )]
     kind: Option<String>,
     /// Filter by outcome.
     #[arg(long, value_name = "OUTCOME", value_parser = one_of(Outcome::ALL, Outcome::as_str))]
@@ -65,7 +67,7 @@ enum What {
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-pub(super) async fn run(args: TailArgs) -> Result<(), CliError> {
+pub(super) async fn run(args: TailArgs) -> Result<()> {
     let session = match args.everywhere {
         true => args.company.host.open().await?,
         false => args.company.open().await?,
@@ -165,7 +167,7 @@ enum Happened {
 
 impl Happened {
     /// `None`: it is of a kind that this version does not know.
-    fn read(event: &Event) -> Result<Option<Self>, CliError> {
+    fn read(event: &Event) -> Result<Option<Self>> {
         Ok(Some(match event.name.as_str() {
             "operation" => Self::Operation(event.read()?),
             "job" => Self::Job(event.read()?),
@@ -181,11 +183,11 @@ impl Event {
     ///
     /// # Errors
     /// If the host is of a version that tells something else.
-    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, CliError> {
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T> {
         answer::read(&self.json()?)
     }
 
-    fn json(&self) -> Result<Value, CliError> {
+    fn json(&self) -> Result<Value> {
         serde_json::from_str(&self.data)
             .map_err(|error| CliError::Host(format!("the host's event is not JSON: {error}")))
     }
@@ -193,7 +195,7 @@ impl Event {
 
 /// Reads the stream and reconnects after a break. Ends where the receiver is gone or the host
 /// refuses.
-pub(super) fn follow(host: &Backend, path: &str, sender: &mpsc::Sender<Result<Event, CliError>>) {
+pub(super) fn follow(host: &Backend, path: &str, sender: &mpsc::Sender<Result<Event>>) {
     let (mut parser, mut wait, mut was_open) = (Parser::default(), FIRST_WAIT, false);
     loop {
         match host.stream(path, parser.last_id()) {
@@ -215,11 +217,7 @@ pub(super) fn follow(host: &Backend, path: &str, sender: &mpsc::Sender<Result<Ev
 }
 
 /// Whether to reconnect after the end of the stream.
-fn read(
-    stream: impl Read,
-    parser: &mut Parser,
-    sender: &mpsc::Sender<Result<Event, CliError>>,
-) -> bool {
+fn read(stream: impl Read, parser: &mut Parser, sender: &mpsc::Sender<Result<Event>>) -> bool {
     parser.restart();
     for line in BufReader::new(stream).lines() {
         let Ok(line) = line else { return true };
@@ -232,7 +230,7 @@ fn read(
     !sender.is_closed()
 }
 
-fn shown(format: Format, event: &Event, happened: &Happened) -> Result<String, CliError> {
+fn shown(format: Format, event: &Event, happened: &Happened) -> Result<String> {
     match (format, happened) {
         (Format::Table, Happened::Operation(happened)) => Ok(operation(happened, is_plain())),
         (Format::Table, happened) => Ok(other(&event.name, happened)),
@@ -330,21 +328,40 @@ mod tests {
         let read = |json| serde_json::from_value::<Operation>(json).unwrap();
         let id = "0199f0a0-0000-7000-8000-000000000000";
         let good = read(json!({
-            "id": id, "companyId": "acme", "principal": "operator", "scope": { "companyId": "acme", "agentId": "ada" },
+            "id": id, "companyId": "acme", "principal": "operator",
+            "scope": { "companyId": "acme", "agentId": "ada" },
             "kind": "query", "outcome": "succeeded", "bindingKey": "default", "latencyUs": 12_345,
             "startedAt": "2026-11-01T10:20:30.111Z", "finishedAt": "2026-11-01T10:20:30.123456Z",
             "recordCount": 1, "source": { "kind": "run", "companyId": "acme", "runId": "r1" },
             "usage": [{ "provider": "p", "costCents": 0.25 }],
         }));
         let bad = read(json!({
-            "id": id, "companyId": "acme", "principal": "operator", "scope": { "companyId": "acme" },
+            "id": id, "companyId": "acme", "principal": "operator",
+            "scope": { "companyId": "acme" },
             "kind": "capture", "outcome": "failed", "startedAt": "2026-11-01T10:20:30.111Z",
-            "recordCount": 0, "error": { "code": "unavailable", "message": "the provider\nwas away" },
+            "recordCount": 0,
+            "error": { "code": "unavailable", "message": "the provider\nwas away" },
         }));
-        insta::assert_snapshot!(format!("{}\n{}", operation(&good, true), operation(&bad, true)), @r"
-        10:20:30.123  succeeded    query           default           ada                 12.3 ms    0.2500 ¢  1 record, run r1
-        10:20:30.111  failed       capture         -                 -                                     -  the provider was away
-        ");
+        // The columns of both lines, without the width that a terminal gives them.
+        let columns = |operation_of: &Operation| {
+            let line = operation(operation_of, true);
+            line.split("  ")
+                .map(str::trim)
+                .filter(|cell| !cell.is_empty())
+                .collect::<Vec<_>>()
+                .join("|")
+        };
+        assert_eq!(
+            columns(&good),
+            "10:20:30.123|succeeded|query|default|ada|12.3 ms|0.2500 ¢|1 record, run r1"
+        );
+        assert_eq!(columns(&bad), "10:20:30.111|failed|capture|-|-|-|the provider was away");
+        let starts = |line: String, what: &str| line.find(what).unwrap();
+        assert_eq!(
+            starts(operation(&good, true), "default"),
+            starts(operation(&bad, true), "-  "),
+            "the columns are below each other"
+        );
         assert!(operation(&bad, false).contains("\x1b[31m"));
     }
 

@@ -11,8 +11,8 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
-use super::CliError;
-use memhost_types::nearest;
+use super::argument::did_you_mean;
+use super::{CliError, Result};
 
 /// The targets that are exported: requests, operations and providers' logs.
 const TRACED: &str = "memhost=debug";
@@ -36,7 +36,7 @@ impl Drop for Telemetry {
 
 /// A filter of the log. The library takes any word for the name of a target, of which nothing is
 /// logged then.
-pub(super) fn filter(text: &str) -> Result<EnvFilter, CliError> {
+pub(super) fn filter(text: &str) -> Result<EnvFilter> {
     const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
     let wrong = |message: String| CliError::input("--log", message);
     for directive in
@@ -44,9 +44,7 @@ pub(super) fn filter(text: &str) -> Result<EnvFilter, CliError> {
     {
         if !LEVELS.contains(&directive.to_lowercase().as_str()) && !directive.starts_with("memhost")
         {
-            let near = nearest(directive, LEVELS)
-                .map(|near| format!("; did you mean `{near}`?"))
-                .unwrap_or_default();
+            let near = did_you_mean(directive, LEVELS);
             let levels = LEVELS.join(", ");
             return Err(wrong(format!("`{directive}` is no level, which are {levels}{near}")));
         }
@@ -57,7 +55,7 @@ pub(super) fn filter(text: &str) -> Result<EnvFilter, CliError> {
 }
 
 /// Sets up the log with `filter`, and the export where there is a collector at `endpoint`.
-pub(super) fn init(filter: EnvFilter, endpoint: Option<&str>) -> Result<Telemetry, CliError> {
+pub(super) fn init(filter: EnvFilter, endpoint: Option<&str>) -> Result<Telemetry> {
     let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
     let log = tracing_subscriber::fmt::layer()
         .with_ansi(is_terminal)
@@ -73,7 +71,7 @@ pub(super) fn init(filter: EnvFilter, endpoint: Option<&str>) -> Result<Telemetr
     Ok(Telemetry(provider))
 }
 
-fn provider(endpoint: &str) -> Result<SdkTracerProvider, CliError> {
+fn provider(endpoint: &str) -> Result<SdkTracerProvider> {
     let exporter = SpanExporter::builder()
         .with_http()
         .with_http_client(Blocking::new())

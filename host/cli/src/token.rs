@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::CliError;
+use super::Result;
 use super::answer::Answer;
 use super::args::{CompanyArgs, Paging, WatchArgs};
 use super::argument::{duration, one_of, time, without_nulls};
@@ -71,7 +71,10 @@ pub(super) struct CreateArgs {
     #[arg(long, value_name = "ID", id = "runId")]
     run: Option<String>,
     /// Allow only this, such as query, hooks or administer; repeatable.
-    #[arg(long, value_name = "OPERATION", value_parser = one_of(Act::ALL, Act::as_str), id = "operations")]
+    #[arg(
+        long, value_name = "OPERATION", value_parser = one_of(Act::ALL, Act::as_str),
+        id = "operations"
+    )]
     operation: Vec<String>,
     /// Expiry time, RFC 3339.
     #[arg(long, value_name = "TIME", value_parser = time)]
@@ -110,7 +113,7 @@ const COLUMNS: &Columns<Token> = &[
 
 impl WhoseArgs {
     /// The host, and the path of these tokens.
-    async fn open(&self) -> Result<(Session, String), CliError> {
+    async fn open(&self) -> Result<(Session, String)> {
         let session = self.company.host.open().await?;
         let path = match self.company.named(&session.connection).filter(|_| !self.operators) {
             Some(company) => format!("/control/v1/companies/{}/tokens", escape(&company)),
@@ -120,7 +123,7 @@ impl WhoseArgs {
     }
 }
 
-pub(super) async fn run(command: TokenCommand) -> Result<(), CliError> {
+pub(super) async fn run(command: TokenCommand) -> Result<()> {
     match command {
         TokenCommand::List { whose, paging } => {
             let (session, path) = whose.open().await?;

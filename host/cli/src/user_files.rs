@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use toml_edit::DocumentMut;
 
-use super::CliError;
+use super::{CliError, Result};
 
 /// The variable that names another cache directory.
 const CACHE_VARIABLE: &str = "MEMHOST_CACHE_DIR";
@@ -26,14 +26,13 @@ pub(super) fn compiled_dir() -> Option<PathBuf> {
 
 /// Checks that a directory is a host's: a command that reads must not make one, and say that all is
 /// well in it.
-pub(super) fn check_data(argument: &str, data_dir: &Path) -> Result<(), CliError> {
+pub(super) fn check_data(argument: &str, data_dir: &Path) -> Result<()> {
     let shown = data_dir.display();
     let message = match (data_dir.join("FORMAT").exists(), data_dir.is_dir()) {
         (true, _) => return Ok(()),
         (false, true) if data_dir.join("store.backup").exists() => format!(
             "{shown} is a backup; `memhost store verify --backup {shown}` verifies it, and \
-             `memhost store restore {shown} \
-             --data-dir DIR` makes a data directory of it"
+             `memhost store restore {shown} --data-dir DIR` makes a data directory of it"
         ),
         (false, true) => format!(
             "{shown} is no data directory of a host; name the one that a host was started with"
@@ -59,7 +58,7 @@ fn base(named: Option<PathBuf>, home: Option<PathBuf>, in_home: &str) -> Option<
 }
 
 /// The text of a file; empty if there is none.
-pub(super) fn read(path: &Path) -> Result<String, CliError> {
+pub(super) fn read(path: &Path) -> Result<String> {
     match std::fs::read_to_string(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
         read => read.map_err(|error| CliError::file(path, &error)),
@@ -83,10 +82,7 @@ pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 
 /// Changes a file in one step, so that a program that reads it meanwhile sees the old or the new
 /// one. A new file is readable by its owner only.
-pub(super) fn edit(
-    path: &Path,
-    change: impl FnOnce(&mut DocumentMut) -> Result<(), CliError>,
-) -> Result<(), CliError> {
+pub(super) fn edit(path: &Path, change: impl FnOnce(&mut DocumentMut) -> Result<()>) -> Result<()> {
     let wrong = |error: std::io::Error| CliError::file(path, &error);
     let text = read(path)?;
     let parsed = text.parse::<DocumentMut>();

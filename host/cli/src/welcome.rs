@@ -5,10 +5,10 @@ use clap::{Args, Command, FromArgMatches};
 use super::args::HostArgs;
 use super::connection::Connection;
 use super::output::line;
-use super::{Backend, CliError};
+use super::{Backend, CliError, Result};
 use memhost_http::api::CompaniesView;
 
-pub(super) async fn run(context: Option<String>) -> Result<(), CliError> {
+pub(super) async fn run(context: Option<String>) -> Result<()> {
     // Only the environment and the contexts file name the host.
     let matches = HostArgs::augment_args(Command::new("memhost")).get_matches_from(["memhost"]);
     let mut host = HostArgs::from_arg_matches(&matches).map_err(CliError::host)?;
@@ -22,7 +22,7 @@ pub(super) async fn run(context: Option<String>) -> Result<(), CliError> {
 }
 
 /// The state of the host, and the next command to type.
-fn advice(connection: &Connection, found: &Result<(), CliError>) -> String {
+fn advice(connection: &Connection, found: &Result<()>) -> String {
     let url = &connection.url;
     let commands = |head: String, rows: &[(&str, &str)]| {
         let width = rows.iter().map(|(command, _)| command.len()).max().unwrap_or_default();

@@ -13,11 +13,11 @@ pub(super) async fn list(view: View) -> Result<Response, Problem> {
     if let Some(home) = View::home(&view.service, &view.caller) {
         return Ok(redirect(&home));
     }
-    view.service.allow(&view.caller, Act::Host, None).await?;
-    let companies = view.service.companies();
+    view.service.tenancy().allow(&view.caller, Act::Host, None).await?;
+    let companies = view.service.tenancy().companies();
     let mut rows = Vec::new();
     for company in &companies {
-        let bindings = view.service.bindings(company).await.unwrap_or_default();
+        let bindings = view.service.control().bindings(company).await.unwrap_or_default();
         let default = bindings.iter().find(|binding| binding.is_default);
         let row = Row::to(View::company_at(company, &[]))
             .key(company)
@@ -26,7 +26,7 @@ pub(super) async fn list(view: View) -> Result<Response, Problem> {
             .cell(number("Bindings"), count(bindings.len() as u64));
         rows.push(row);
     }
-    let erasing = view.service.erasing();
+    let erasing = view.service.tenancy().erasing();
     let body = if companies.is_empty() && erasing.is_empty() {
         empty(
             "No companies yet",

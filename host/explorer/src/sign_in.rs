@@ -46,7 +46,7 @@ pub(super) async fn page(
     let Some(code) = &params.query.link else {
         return sign_in_page(&headers, params.query.next.as_deref(), None);
     };
-    let now = service.now();
+    let now = service.control().now();
     let Some(token) =
         explorer.admin.use_link(code, now).or_else(|| explorer.sign_in_links.take(code, now))
     else {
@@ -125,10 +125,10 @@ pub(super) async fn sign_in(
         let wrong = "Tokens of this role are for programs: the explorer has no page for them.";
         return sign_in_page(&headers, next.as_deref(), Some(wrong));
     }
-    let id = explorer.sessions.begin(token, service.now())?;
+    let id = explorer.sessions.begin(token, service.control().now())?;
     // End the previous session of this browser.
     if let Some(before) =
-        cookie(&headers, COOKIE).and_then(|id| explorer.sessions.find(&id, service.now()))
+        cookie(&headers, COOKIE).and_then(|id| explorer.sessions.find(&id, service.control().now()))
     {
         explorer.sessions.end(before.key);
     }
@@ -175,7 +175,7 @@ pub(super) async fn make_link(
             "token: is unknown, expired or revoked, or of a role that the explorer has no page for";
         return Err(Problem::invalid(wrong).at("token"));
     }
-    let code = explorer.sign_in_links.make(request.token, service.now())?;
+    let code = explorer.sign_in_links.make(request.token, service.control().now())?;
     Ok(axum::Json(serde_json::json!({ "path": format!("/sign-in?link={code}") })).into_response())
 }
 

@@ -1,15 +1,14 @@
 //! Changing a binding.
 
-use std::collections::BTreeSet;
-
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::shown::one;
-use crate::CliError;
+use crate::Result;
 use crate::answer::Answer;
 use crate::args::{CompanyArgs, SeenArgs};
 use crate::argument::{object, versions, without_nulls};
+use crate::difference::differences;
 use crate::texts::escape;
 use memhost_core::BindingView;
 use memhost_types::{Binding, VersionChoice};
@@ -26,7 +25,10 @@ pub(crate) struct UpdateArgs {
     #[command(flatten)]
     company: CompanyArgs,
     /// Provider versions: a range such as '^1.2', or the digest of one build.
-    #[arg(long, value_name = "RANGE|DIGEST", value_parser = versions, id = "version|version.follow|version.pin")]
+    #[arg(
+        long, value_name = "RANGE|DIGEST", value_parser = versions,
+        id = "version|version.follow|version.pin"
+    )]
     versions: Option<VersionChoice>,
     /// Provider configuration, a JSON object.
     #[arg(long, value_name = "JSON")]
@@ -45,7 +47,7 @@ pub(crate) struct UpdateArgs {
     seen: SeenArgs,
 }
 
-pub(super) async fn update(args: UpdateArgs) -> Result<(), CliError> {
+pub(super) async fn update(args: UpdateArgs) -> Result<()> {
     let body = without_nulls(json!({
         "config": object("--config", args.config.as_deref())?,
         "limits": object("--limits", args.limits.as_deref())?,
@@ -66,39 +68,15 @@ pub(super) async fn update(args: UpdateArgs) -> Result<(), CliError> {
 
 /// What an update has changed of what it can change, a line for each value.
 fn difference(before: &Binding, after: &Binding) -> String {
-    let parts = |binding: &Binding| {
-        let Binding { version, enabled, config, limits, policy, .. } = binding;
-        [
-            ("version", json!(version)),
-            ("enabled", json!(enabled)),
-            ("config", json!(config)),
-            ("limits", json!(limits)),
-            ("policy", json!(policy)),
-        ]
+    let parts = |Binding { version, enabled, config, limits, policy, .. }: &Binding| {
+        json!({
+            "version": version, "enabled": enabled, "config": config, "limits": limits,
+            "policy": policy,
+        })
     };
-    let mut lines = String::new();
-    for ((part, before), (_, after)) in parts(before).iter().zip(&parts(after)) {
-        differ(part, before, after, &mut lines);
-    }
-    lines
-}
-
-fn differ(name: &str, before: &Value, after: &Value, lines: &mut String) {
-    match (before, after) {
-        (before, after) if before == after => {}
-        (Value::Object(old), Value::Object(new)) => {
-            let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-            for member in names {
-                differ(
-                    &format!("{name}.{member}"),
-                    &before[member.as_str()],
-                    &after[member.as_str()],
-                    lines,
-                );
-            }
-        }
-        (before, after) => lines.push_str(&format!("\n{name}: {before} → {after}")),
-    }
+    let (before, after, mut found) = (parts(before), parts(after), Vec::new());
+    differences("", &before, &after, &mut found);
+    found.iter().map(|(path, before, after)| format!("\n{path}: {before} → {after}")).collect()
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::CliError;
 use crate::answer::Answer;
 use crate::args::CompanyArgs;
 use crate::argument::{addresses, bytes};
 use crate::output::table;
 use crate::texts::{escape, text};
+use crate::{CliError, Result};
 use memhost_core::{AskedView, BindingView, GrantsView};
 use memhost_types::{Grants, HttpGrant, IpNet, Origin, Permission};
 
@@ -47,7 +47,10 @@ pub(crate) struct GrantArgs {
     method: Vec<String>,
     /// With --http: allow connections to this private address range, such as 10.0.0.0/8;
     /// repeatable.
-    #[arg(long, requires = "http|http.origin", value_name = "CIDR", value_parser = addresses, id = "http.privateRanges")]
+    #[arg(
+        long, requires = "http|http.origin", value_name = "CIDR", value_parser = addresses,
+        id = "http.privateRanges"
+    )]
     private_range: Vec<IpNet>,
     /// Allow this secret; repeatable.
     #[arg(long, value_name = "NAME", id = "secrets")]
@@ -57,7 +60,7 @@ pub(crate) struct GrantArgs {
     dry_run: bool,
 }
 
-pub(super) async fn grant(args: GrantArgs) -> Result<(), CliError> {
+pub(super) async fn grant(args: GrantArgs) -> Result<()> {
     let session = args.company.open().await?;
     let path = format!("bindings/{}/grants", escape(&args.key));
     let answer = session.get(&path).await?;
@@ -85,7 +88,7 @@ pub(super) async fn grant(args: GrantArgs) -> Result<(), CliError> {
 }
 
 /// The grants to set. `None`: no flag sets any.
-fn wanted(args: &GrantArgs, before: &GrantsView) -> Result<Option<Grants>, CliError> {
+fn wanted(args: &GrantArgs, before: &GrantsView) -> Result<Option<Grants>> {
     let lists = !args.http.is_empty() || !args.secret.is_empty();
     let numbers = args.storage.is_some() || args.directory.is_some();
     let switches = args.embeddings.is_some() || args.clock.is_some();

@@ -12,7 +12,7 @@ use super::item::{Exported, Original};
 use super::program::Program;
 use super::records::{all, is_of, word};
 use super::row::{OURS, PREFERENCE, Table};
-use crate::CliError;
+use crate::Result;
 use crate::args::ScopeArgs;
 use memhost_types::{JsonObject, Snippet, counted};
 
@@ -30,7 +30,7 @@ pub(crate) struct ExportArgs {
     scope: ScopeArgs,
 }
 
-pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
+pub(super) async fn export(args: ExportArgs) -> Result<()> {
     let session = args.scope.open().await?;
     let mut arguments: Vec<&OsStr> =
         vec!["claude-mem".as_ref(), "write".as_ref(), args.file.as_os_str()];

@@ -11,7 +11,7 @@ use super::item::item;
 use super::program::{Line, Program};
 use super::records::{Import, Report};
 use super::row::{Row, Sessions, Table, agent_kind, hash, project_of, session_id, text, time};
-use crate::CliError;
+use crate::Result;
 use crate::args::ScopeArgs;
 use crate::session::Session;
 use memhost_http::api::Items;
@@ -28,7 +28,7 @@ pub(crate) struct ImportArgs {
 /// Rows that are written together; the host takes 1,000 records in one request.
 const BATCH: usize = 200;
 
-pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
+pub(super) async fn import(args: ImportArgs) -> Result<()> {
     let session = args.scope.open().await?;
     let arguments = ["claude-mem".as_ref(), "read".as_ref(), args.file.as_os_str()] as [&OsStr; 3];
     let mut program = Program::start(&arguments)?;
@@ -48,8 +48,10 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
     }
     write(&mut import, batch, &sessions, project).await?;
     let Report { imported, unchanged } = import.report;
-    let answer = json!({"rows": rows, "sessions": sessions.len(), "imported": imported, "unchanged": unchanged,
-        "events": events});
+    let answer = json!({
+        "rows": rows, "sessions": sessions.len(), "imported": imported, "unchanged": unchanged,
+        "events": events,
+    });
     session.tell(&answer, || {
         let (rows, sessions) =
             (counted(rows, "row", "rows"), counted(sessions.len(), "session", "sessions"));
@@ -58,7 +60,7 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
 }
 
 /// The sessions, which come before all other rows, and the line after them.
-fn read_sessions(program: &mut Program) -> Result<(Sessions, Line), CliError> {
+fn read_sessions(program: &mut Program) -> Result<(Sessions, Line)> {
     let mut sessions = Sessions::new();
     loop {
         let line: Line = program.receive()?;
@@ -77,7 +79,7 @@ async fn write(
     rows: Vec<(Table, Row)>,
     sessions: &Sessions,
     named: Option<&str>,
-) -> Result<(), CliError> {
+) -> Result<()> {
     let mut by_project: BTreeMap<String, Vec<RecordWrite>> = BTreeMap::new();
     for (table, row) in rows {
         let project = named.map_or_else(|| project_of(&row), str::to_owned);
@@ -97,11 +99,7 @@ const EVENTS: usize = 500;
 
 /// Sends the sessions as events, one for the start and, if known, one for the end, and answers how
 /// many. An event has the same id in every import, so the host records it once.
-async fn send(
-    session: &Session,
-    scope: &ScopeArgs,
-    sessions: &Sessions,
-) -> Result<usize, CliError> {
+async fn send(session: &Session, scope: &ScopeArgs, sessions: &Sessions) -> Result<usize> {
     let mut events = Vec::new();
     for (memory_id, row) in sessions {
         let project = scope.project.clone().unwrap_or_else(|| project_of(row));

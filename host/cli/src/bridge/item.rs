@@ -158,9 +158,9 @@ mod tests {
 
     #[test]
     fn an_observation_becomes_an_item() {
-        let session = row(
-            &json!({"memory_session_id": "m", "content_session_id": "s/1", "platform_source": "codex"}),
-        );
+        let session = row(&json!({
+            "memory_session_id": "m", "content_session_id": "s/1", "platform_source": "codex",
+        }));
         let sessions = Sessions::from([("m".to_owned(), session)]);
         let observed =
             row(&json!({"id": 7, "memory_session_id": "m", "type": "decision", "title": "SQLite",

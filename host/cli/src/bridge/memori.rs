@@ -11,12 +11,12 @@ use super::import::ImportArgs;
 use super::program::{Line, Program};
 use super::records::{Import, Report, imported};
 use super::row::{Row, clean, hash, text};
-use crate::CliError;
+use crate::Result;
 
 /// Records of one subject that are written together.
 const BATCH: usize = 200;
 
-pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
+pub(super) async fn import(args: ImportArgs) -> Result<()> {
     let session = args.scope.open().await?;
     let arguments = ["memori".as_ref(), "read".as_ref(), args.file.as_os_str()] as [&OsStr; 3];
     let mut program = Program::start(&arguments)?;

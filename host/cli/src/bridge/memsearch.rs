@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use clap::Args;
 use jiff::Timestamp;
 use memhost_journal::{Entry, Journal, New, anchor, entries};
-use memhost_types::{JsonObject, RecordId, RecordWrite, Snippet, TextId, counted};
+use memhost_types::{AgentId, JsonObject, RecordId, RecordWrite, Snippet, TextId, counted};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::records::{Content, Import, Report, all, imported, is_of, word};
 use super::row::{clean, hash};
-use crate::CliError;
+use crate::Result;
 use crate::args::ScopeArgs;
 
 #[derive(Debug, Args)]
@@ -40,7 +40,7 @@ const BATCH: usize = 200;
 /// them.
 const ANCHOR: [&str; 3] = ["session", "turn", "transcript"];
 
-pub(super) async fn import(args: JournalsImportArgs) -> Result<(), CliError> {
+pub(super) async fn import(args: JournalsImportArgs) -> Result<()> {
     let JournalsImportArgs { journals: args, replace } = args;
     let session = args.scope.open().await?;
     let files = files::markdown(&args.directory)?;
@@ -76,8 +76,10 @@ pub(super) async fn import(args: JournalsImportArgs) -> Result<(), CliError> {
     import.write(None, None, batch).await?;
     let Report { imported, unchanged } = import.report;
     let (unchanged, apart) = (unchanged + named.unchanged, named.apart);
-    let answer = json!({"files": files.len(), "entries": count, "imported": imported, "unchanged": unchanged,
-        "private": private, "apart": apart});
+    let answer = json!({
+        "files": files.len(), "entries": count, "imported": imported, "unchanged": unchanged,
+        "private": private, "apart": apart,
+    });
     session.tell(&answer, || {
         let left_out = match private {
             0 => String::new(),
@@ -99,13 +101,12 @@ pub(super) async fn import(args: JournalsImportArgs) -> Result<(), CliError> {
         let (files, entries) =
             (counted(files.len(), "file", "files"), counted(count, "entry", "entries"));
         format!(
-            "{entries} of {files}: {imported} imported, {unchanged} \
-                 unchanged{left_out}{others}"
+            "{entries} of {files}: {imported} imported, {unchanged} unchanged{left_out}{others}"
         )
     })
 }
 
-pub(super) async fn export(args: JournalsArgs) -> Result<(), CliError> {
+pub(super) async fn export(args: JournalsArgs) -> Result<()> {
     let session = args.scope.open().await?;
     let new = files::NewDirectory::at(&args.directory)?;
     let mut records = all(&session, &args.scope).await?;
@@ -222,7 +223,8 @@ struct Note {
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Tag {
-    scope: NoteScope,
+    /// A scope without its company, in the names of the contract.
+    scope: JsonObject,
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -232,26 +234,6 @@ struct Tag {
     metadata: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<Timestamp>,
-}
-
-/// A scope without its company.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-struct NoteScope {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    agent_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    project_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    issue_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    run_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    subject_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    session_key: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    namespace: Option<String>,
 }
 
 /// Whether an entry is of one agent or subject: an import has the scope of its arguments, which
@@ -271,7 +253,7 @@ fn ours(note: &str, text: &str, project: Option<&str>) -> Option<RecordWrite> {
     let named = metadata.as_ref().and_then(|metadata| metadata.get("projectId"));
     let before = match named {
         Some(named) => named.as_str(),
-        None => tag.scope.project_id.as_deref(),
+        None => tag.scope.get("project_id").and_then(Value::as_str),
     };
     // In another project it is another record, because the original may be there, too.
     let id = match before == project {
@@ -296,17 +278,21 @@ fn ours(note: &str, text: &str, project: Option<&str>) -> Option<RecordWrite> {
 
 /// What an entry has beside a text, in the form of the provider `memsearch`.
 fn note_of(record: &Snippet) -> String {
-    let scope = record.scope.clone().map(|scope| NoteScope {
-        agent_id: scope.agent_id.map(String::from),
-        project_id: scope.project_id,
-        issue_id: scope.issue_id,
-        run_id: scope.run_id,
-        subject_id: scope.subject_id,
-        session_key: scope.session_key,
-        namespace: scope.namespace,
+    let scope = record.scope.as_ref().map(|scope| {
+        [
+            ("agent_id", scope.agent_id.as_ref().map(AgentId::as_str)),
+            ("project_id", scope.project_id.as_deref()),
+            ("issue_id", scope.issue_id.as_deref()),
+            ("run_id", scope.run_id.as_deref()),
+            ("subject_id", scope.subject_id.as_deref()),
+            ("session_key", scope.session_key.as_deref()),
+            ("namespace", scope.namespace.as_deref()),
+        ]
     });
+    let scope = scope.into_iter().flatten();
+    let scope = scope.filter_map(|(name, value)| Some((name.to_owned(), value?.into())));
     let tag = Tag {
-        scope: scope.unwrap_or_default(),
+        scope: scope.collect(),
         summary: record.summary.clone(),
         created_at: Some(time_of(record)),
         metadata: record.metadata.as_ref().map(|metadata| json!(metadata).to_string()),

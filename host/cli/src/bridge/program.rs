@@ -10,7 +10,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::CliError;
+use crate::{CliError, Result};
 use memhost_types::JsonObject;
 
 /// The program's file name.
@@ -31,24 +31,16 @@ impl Program {
     ///
     /// # Errors
     /// Where the program is missing or of another version, or the database cannot be opened.
-    pub(super) fn start(arguments: &[&OsStr]) -> Result<Self, CliError> {
+    pub(super) fn start(arguments: &[&OsStr]) -> Result<Self> {
         let beside = std::env::current_exe().ok();
         let beside = beside.as_deref().and_then(Path::parent);
         let path = std::env::var_os("PATH").unwrap_or_default();
         let program = find(beside, &path).ok_or_else(|| {
-            let place = beside
-                .map(|place| {
-                    format!(
-                        "in {} \
-                or ",
-                        place.display()
-                    )
-                })
-                .unwrap_or_default();
+            let place =
+                beside.map(|place| format!("in {} or ", place.display())).unwrap_or_default();
             let message = format!(
                 "not found {place}on the PATH; install it with `cargo install --path host/bridge` \
-                 in the source tree \
-                 of memhost"
+                 in the source tree of memhost"
             );
             CliError::input(NAME, message)
         })?;
@@ -75,7 +67,7 @@ impl Program {
     ///
     /// # Errors
     /// The program's own error, named by its file, or that it ended.
-    pub(super) fn receive<T: DeserializeOwned>(&mut self) -> Result<T, CliError> {
+    pub(super) fn receive<T: DeserializeOwned>(&mut self) -> Result<T> {
         let line = self
             .output
             .as_mut()
@@ -92,7 +84,7 @@ impl Program {
     ///
     /// # Errors
     /// Why the program does not read any more.
-    pub(super) fn send(&mut self, line: &impl Serialize) -> Result<(), CliError> {
+    pub(super) fn send(&mut self, line: &impl Serialize) -> Result<()> {
         let line = serde_json::to_string(line).map_err(CliError::host)?;
         let sent = self.input.as_mut().map(|input| writeln!(input, "{line}"));
         if sent.is_some_and(|sent| sent.is_ok()) { Ok(()) } else { Err(self.reason()) }
@@ -102,7 +94,7 @@ impl Program {
     ///
     /// # Errors
     /// Why the program did not commit.
-    pub(super) fn finish<T: DeserializeOwned>(&mut self) -> Result<T, CliError> {
+    pub(super) fn finish<T: DeserializeOwned>(&mut self) -> Result<T> {
         self.send(&json!({"end": true}))?;
         if let Some(mut input) = self.input.take()
             && input.flush().is_err()

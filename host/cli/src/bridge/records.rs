@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::CliError;
+use crate::Result;
 use crate::answer::Answer;
 use crate::args::ScopeArgs;
 use crate::session::Session;
@@ -17,7 +17,7 @@ const PAGE: usize = 1_000;
 const BATCH_BYTES: usize = 4 << 20;
 
 /// All records of a scope.
-pub(super) async fn all(session: &Session, scope: &ScopeArgs) -> Result<Vec<Snippet>, CliError> {
+pub(super) async fn all(session: &Session, scope: &ScopeArgs) -> Result<Vec<Snippet>> {
     let (mut records, mut pages) = (Vec::new(), Pages::default());
     while let Some(cursor) = pages.next() {
         let body = json!({"limit": PAGE, "cursor": cursor});
@@ -113,7 +113,7 @@ impl<'a> Import<'a> {
         project: Option<&str>,
         subject: Option<&str>,
         records: Vec<RecordWrite>,
-    ) -> Result<(), CliError> {
+    ) -> Result<()> {
         let either = |own: &Option<String>, given: Option<&str>| {
             own.clone().or_else(|| given.map(str::to_owned))
         };
@@ -136,7 +136,7 @@ impl<'a> Import<'a> {
     }
 
     /// The content of a scope's records, by id.
-    async fn present(&self, scope: &ScopeArgs) -> Result<HashMap<String, Content>, CliError> {
+    async fn present(&self, scope: &ScopeArgs) -> Result<HashMap<String, Content>> {
         let of = |Snippet { handle, text, summary, metadata, .. }| {
             (handle.provider_record_id.to_string(), self.content_of(text, summary, metadata))
         };
@@ -145,12 +145,11 @@ impl<'a> Import<'a> {
 
     /// The content of the records that are there, by id: in the scope of the arguments, and in that
     /// of the whole company, where an id that a file names may be another record's.
-    pub(super) async fn taken(&self) -> Result<HashMap<String, Content>, CliError> {
-        let ScopeArgs { company, agent, binding, .. } = self.scope.clone();
-        let (project, issue, run, subject, session, namespace) =
-            (None, None, None, None, None, None);
-        let whole =
-            ScopeArgs { company, agent, binding, project, issue, run, subject, session, namespace };
+    pub(super) async fn taken(&self) -> Result<HashMap<String, Content>> {
+        let (issue, run, session) = (None, None, None);
+        let (project, subject, namespace) = (None, None, None);
+        let own = self.scope.clone();
+        let whole = ScopeArgs { project, issue, run, subject, session, namespace, ..own };
         let mut taken = self.present(&whole).await?;
         taken.extend(self.present(self.scope).await?);
         Ok(taken)
@@ -181,7 +180,7 @@ async fn write(
     scope: &ScopeArgs,
     system: &str,
     records: Vec<RecordWrite>,
-) -> Result<usize, CliError> {
+) -> Result<usize> {
     let size = |record: &RecordWrite| serde_json::to_vec(record).map_or(0, |json| json.len());
     let (mut batch, mut bytes, mut written) = (Vec::new(), 0, 0);
     let mut records = records.into_iter().peekable();
@@ -190,7 +189,9 @@ async fn write(
         batch.push(record);
         let is_full = records.peek().is_none_or(|next| bytes + size(next) > BATCH_BYTES);
         if is_full {
-            let source = json!({"kind": "external_document", "companyId": session.company, "externalRef": system});
+            let source = json!({
+                "kind": "external_document", "companyId": session.company, "externalRef": system,
+            });
             let sent = std::mem::take(&mut batch);
             written += sent.len();
             let body = json!({"source": source, "records": sent});

@@ -4,15 +4,15 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::json;
 
-use crate::CliError;
 use crate::output::table;
 use crate::texts::text;
+use crate::{CliError, Result};
 use memhost_core::ExportLine;
 use memhost_store::Table;
 use memhost_types::{Binding, BindingId, BindingKey, BindingLimits, RecordHandle, RecordRow};
 
 /// Refuses an export that ended early: its last line says that it is complete.
-pub(super) fn check_complete(lines: &[u8]) -> Result<(), CliError> {
+pub(super) fn check_complete(lines: &[u8]) -> Result<()> {
     let last =
         lines.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty()).unwrap_or_default();
     match serde_json::from_slice(last) {
@@ -56,7 +56,7 @@ pub(super) fn unscoped(lines: &[u8]) -> usize {
 }
 
 /// Refuses the export of another company, before anything is printed of it.
-pub(super) fn check_company(lines: &str, company: &str) -> Result<(), CliError> {
+pub(super) fn check_company(lines: &str, company: &str) -> Result<()> {
     match serde_json::from_str(lines.lines().next().unwrap_or_default()) {
         Ok(ExportLine::Company { company_id: own, .. }) if own.as_str() != company => {
             let message = format!("is {company}, but FILE has the company {own}; type `-c {own}`");
@@ -100,7 +100,8 @@ mod tests {
 
     #[test]
     fn the_export_of_another_company_is_refused_with_its_name() {
-        let lines = "{\"type\":\"company\",\"format\":1,\"companyId\":\"acme\",\"exportedAt\":\"2026-11-01T00:00:00Z\"}\n";
+        let lines = "{\"type\":\"company\",\"format\":1,\"companyId\":\"acme\",\
+                     \"exportedAt\":\"2026-11-01T00:00:00Z\"}\n";
         assert!(check_company(lines, "acme").is_ok() && check_company("", "acme").is_ok());
         let error = check_company(lines, "acme2").unwrap_err().to_string();
         assert_eq!(error, "--company: is acme2, but FILE has the company acme; type `-c acme`");

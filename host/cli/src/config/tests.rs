@@ -12,10 +12,7 @@ fn an_unknown_key_is_refused_with_the_nearest_known_one() {
         ("plugin_dir", "plugins_dir"),
     ] {
         let error = parse(&format!("{given} = 1")).unwrap_err();
-        assert!(
-            error.contains(&format!("`{given}`")) && error.contains(&format!("`{nearest}`")),
-            "{error}"
-        );
+        assert_eq!(error, format!("unknown key `{given}`; did you mean `{nearest}`?"));
     }
 }
 
@@ -33,14 +30,6 @@ fn an_unknown_key_of_a_table_is_named_with_its_table() {
     );
     let error = parse("[embeddings.endpoint]\nurl = \"https://a.example/v1\"").unwrap_err();
     assert!(error.contains("`embeddings.endpoint`: missing field `"), "{error}");
-}
-
-#[test]
-fn the_list_of_keys_is_the_structs() {
-    let error = toml::from_str::<HostConfig>("nothing = 1").unwrap_err().to_string();
-    let known: Vec<&str> =
-        error.split('`').skip(1).step_by(2).filter(|key| *key != "nothing").collect();
-    assert_eq!(known, KEYS);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use serde::Deserialize;
 use toml_edit::{DocumentMut, Item, Table, value};
 
-use crate::{CliError, user_files};
+use crate::{CliError, Result, user_files};
 use memhost_types::nearest;
 
 /// The variable that names another contexts file.
@@ -46,7 +46,7 @@ pub(crate) fn path() -> Option<PathBuf> {
 
 impl File {
     /// Reads this person's contexts file; empty where there is none.
-    pub(crate) fn read() -> Result<Self, CliError> {
+    pub(crate) fn read() -> Result<Self> {
         match path() {
             Some(path) => Self::at(&path),
             None => Ok(Self::default()),
@@ -54,7 +54,7 @@ impl File {
     }
 
     /// Reads a file; empty where there is none.
-    pub(crate) fn at(path: &Path) -> Result<Self, CliError> {
+    pub(crate) fn at(path: &Path) -> Result<Self> {
         let wrong = |message: String| CliError::input(path.display().to_string(), message);
         let text = user_files::read(path)?;
         let mut file: Self = user_files::parse(&text).map_err(wrong)?;
@@ -71,7 +71,7 @@ impl File {
         Ok(file)
     }
 
-    pub(crate) fn get(&self, name: &str) -> Result<&Context, CliError> {
+    pub(crate) fn get(&self, name: &str) -> Result<&Context> {
         self.contexts.get(name).ok_or_else(|| {
             let advice = match nearest(name, self.contexts.keys().map(String::as_str)) {
                 Some(nearest) => format!("did you mean `{nearest}`?"),
@@ -83,7 +83,7 @@ impl File {
     }
 
     /// The token of a context, from its value, file or command.
-    pub(crate) fn token(&self, context: &Context) -> Result<Option<String>, CliError> {
+    pub(crate) fn token(&self, context: &Context) -> Result<Option<String>> {
         if let Some(token) = &context.token {
             return Ok(Some(token.clone()));
         }
@@ -116,7 +116,7 @@ impl File {
 }
 
 /// The table of all contexts, created where it is missing.
-pub(crate) fn contexts(document: &mut DocumentMut) -> Result<&mut Table, CliError> {
+pub(crate) fn contexts(document: &mut DocumentMut) -> Result<&mut Table> {
     let table = document.entry("contexts").or_insert_with(|| {
         let mut table = Table::new();
         table.set_implicit(true);

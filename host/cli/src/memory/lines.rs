@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use crate::CliError;
 use crate::answer::Answer;
 use crate::args::ScopeArgs;
 use crate::argument::new_file;
 use crate::session::Session;
+use crate::{CliError, Result};
 use memhost_types::limits::MAX_TRANSFER_BYTES;
 use memhost_types::{ExportPage, ImportResponse, Pages, counted};
 
@@ -32,7 +32,7 @@ pub(crate) struct ImportArgs {
     scope: ScopeArgs,
 }
 
-pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
+pub(super) async fn export(args: ExportArgs) -> Result<()> {
     let session = args.scope.open().await?;
     let Some(path) = &args.to else {
         return write_to(&session, &args.scope, &mut std::io::stdout().lock()).await.map(drop);
@@ -54,11 +54,7 @@ pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-async fn write_to(
-    session: &Session,
-    scope: &ScopeArgs,
-    out: &mut impl Write,
-) -> Result<usize, CliError> {
+async fn write_to(session: &Session, scope: &ScopeArgs, out: &mut impl Write) -> Result<usize> {
     let (mut pages, mut count) = (Pages::default(), 0);
     while let Some(cursor) = pages.next() {
         let part: Answer<ExportPage> =
@@ -72,7 +68,7 @@ async fn write_to(
     Ok(count)
 }
 
-pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
+pub(super) async fn import(args: ImportArgs) -> Result<()> {
     let session = args.scope.open().await?;
     let (mut taken, mut known, mut from) = (0_u64, 0_u64, 1);
     let mut lines = open(&args.file)?;
@@ -108,7 +104,7 @@ fn stopped(from: usize, count: usize, is_busy: bool) -> String {
     format!("lines {from} to {} failed, {imported}{next}", from + count - 1)
 }
 
-fn open(path: &Path) -> Result<Box<dyn BufRead>, CliError> {
+fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     if path == Path::new("-") {
         return Ok(Box::new(std::io::stdin().lock()));
     }
@@ -116,7 +112,7 @@ fn open(path: &Path) -> Result<Box<dyn BufRead>, CliError> {
 }
 
 /// As many whole lines as one call takes.
-fn next_part(lines: &mut dyn BufRead, path: &Path) -> Result<(String, usize), CliError> {
+fn next_part(lines: &mut dyn BufRead, path: &Path) -> Result<(String, usize)> {
     let wrong = |message: String| CliError::input("FILE", format!("{}: {message}", path.display()));
     let (mut part, mut count) = (String::new(), 0);
     loop {

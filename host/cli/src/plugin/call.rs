@@ -3,18 +3,17 @@
 use serde_json::{Map, Value, json};
 
 use super::trial::id;
-use crate::CliError;
 use crate::answer::read;
 use crate::memory::shown;
 use crate::output::Format;
 use crate::texts::text;
+use crate::{CliError, Result};
 use memhost_sandbox::Inspection;
 use memhost_types::{CompanyId, Operation, OperationKind, Permission};
 
 /// The functions that can be called.
 const FUNCTIONS: &str = "describe, capture TEXT, upsert TEXT…, query TEXT, list, get ID, forget \
-                         ID…, correct ID TEXT, \
-                         explain TEXT, browse [PATH]";
+                         ID…, correct ID TEXT, explain TEXT, browse [PATH]";
 
 /// One call.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +25,7 @@ pub(super) struct Call {
 
 impl Call {
     /// Calls with `--` between them.
-    pub(super) fn all(words: &[String]) -> Result<Vec<Self>, CliError> {
+    pub(super) fn all(words: &[String]) -> Result<Vec<Self>> {
         let calls = words.split(|word| word == "--").filter(|words| !words.is_empty());
         let calls: Vec<Self> = calls
             .map(|words| Self { name: words[0].clone(), arguments: words[1..].to_vec() })
@@ -55,7 +54,7 @@ impl Call {
         company: &CompanyId,
         agent: Option<&str>,
         provider: &str,
-    ) -> Result<Option<(&'static str, Value)>, CliError> {
+    ) -> Result<Option<(&'static str, Value)>> {
         let handle = |id: &String| json!({ "providerKey": provider, "providerRecordId": id });
         let words: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
         let (route, body) = match (self.name.as_str(), words.as_slice()) {
@@ -106,7 +105,7 @@ impl Call {
         Ok(Some((route, completed(route, body, company, agent))))
     }
 
-    fn json(&self, text: &str) -> Result<Value, CliError> {
+    fn json(&self, text: &str) -> Result<Value> {
         serde_json::from_str(text).map_err(|error| {
             CliError::input(&self.name, format!("has an argument that is not JSON: {error}"))
         })
@@ -116,7 +115,7 @@ impl Call {
     ///
     /// # Errors
     /// If it is not the answer to this function.
-    pub(super) fn shown(&self, answer: &Value) -> Result<String, CliError> {
+    pub(super) fn shown(&self, answer: &Value) -> Result<String> {
         Ok(match self.name.as_str() {
             "describe" => inspected(&read(answer)?),
             "query" => shown::hits(&read(answer)?),
@@ -180,7 +179,7 @@ fn in_words(permission: &Permission) -> (&'static str, String) {
     }
 }
 
-fn route(name: &str) -> Result<&'static str, CliError> {
+fn route(name: &str) -> Result<&'static str> {
     // An export and an import go through files: `memhost record`.
     let kind = match name {
         "upsert" => Some(OperationKind::RecordUpsert),

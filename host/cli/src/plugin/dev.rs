@@ -18,7 +18,7 @@ use crate::args::{CompanyArgs, NetworkArgs};
 use crate::output::{is_plain, line};
 use crate::session::Session;
 use crate::texts::clip;
-use crate::{CliError, serve, tail};
+use crate::{CliError, Result, serve, tail};
 use memhost_types::{LogLine, Operation};
 
 #[derive(Debug, Args)]
@@ -48,7 +48,7 @@ pub(crate) struct DevArgs {
     company: CompanyArgs,
 }
 
-pub(super) async fn run(args: DevArgs) -> Result<(), CliError> {
+pub(super) async fn run(args: DevArgs) -> Result<()> {
     let project = std::fs::canonicalize(&args.project).map_err(|error| {
         CliError::input("PROJECT", format!("{}: {error}", args.project.display()))
     })?;
@@ -90,7 +90,7 @@ pub(super) async fn run(args: DevArgs) -> Result<(), CliError> {
 }
 
 /// Follows the host in a thread of its own, which mostly blocks in a read.
-fn follow(session: Session, told: mpsc::Sender<Result<tail::Event, CliError>>) {
+fn follow(session: Session, told: mpsc::Sender<Result<tail::Event>>) {
     let path = if session.company.is_empty() {
         "/control/v1/stream".to_owned()
     } else {
@@ -101,11 +101,7 @@ fn follow(session: Session, told: mpsc::Sender<Result<tail::Event, CliError>>) {
 
 /// Prints an operation of the provider with its log. Says once that the host went back to the
 /// previous build.
-async fn show(
-    event: &tail::Event,
-    place: &Place,
-    current: &mut Option<Swapped>,
-) -> Result<(), CliError> {
+async fn show(event: &tail::Event, place: &Place, current: &mut Option<Swapped>) -> Result<()> {
     if event.name != "operation" {
         return Ok(());
     }

@@ -6,8 +6,8 @@ use clap::Args;
 
 use super::language::{self, Language};
 use super::template::{self, Sdk, Template};
-use crate::CliError;
 use crate::output::line;
+use crate::{CliError, Result};
 
 #[derive(Debug, Args)]
 pub(crate) struct NewArgs {
@@ -47,7 +47,7 @@ fn name(text: &str) -> Result<String, String> {
     Err(format!("{problem}; choose another name, such as `red-thread`"))
 }
 
-pub(super) fn run(args: &NewArgs) -> Result<(), CliError> {
+pub(super) fn run(args: &NewArgs) -> Result<()> {
     let place = args.dir.clone().unwrap_or_else(|| PathBuf::from(&args.name));
     let other = args
         .lang
@@ -84,7 +84,7 @@ pub(super) fn run(args: &NewArgs) -> Result<(), CliError> {
 }
 
 /// The SDK's directory as an absolute path.
-fn checked(sdk: &Path) -> Result<Sdk, CliError> {
+fn checked(sdk: &Path) -> Result<Sdk> {
     let wrong = |message: String| CliError::input("--sdk", format!("{}: {message}", sdk.display()));
     let path = std::fs::canonicalize(sdk).map_err(|error| wrong(error.to_string()))?;
     let is_it = std::fs::read_to_string(path.join("Cargo.toml"))

@@ -12,11 +12,11 @@ use self::recorded::Recorded;
 use self::state::{Data, State};
 use super::run::measured;
 use super::trial::{Called, Setup, Trial, took};
-use crate::CliError;
 use crate::answer::{self, Answer};
 use crate::args::{CompanyArgs, NetworkArgs};
 use crate::output::{Format, line};
 use crate::texts::text;
+use crate::{CliError, Result};
 use memhost_sandbox::Metered;
 use memhost_types::{CaptureResponse, CorrectResponse, GetResponse, Operation, UpsertResponse};
 
@@ -53,7 +53,7 @@ struct Side {
     took: Option<Metered>,
 }
 
-pub(super) async fn run(args: ReplayArgs) -> Result<(), CliError> {
+pub(super) async fn run(args: ReplayArgs) -> Result<()> {
     let scratch = tempfile::Builder::new().prefix("memhost-replay-").tempdir()?;
     let from = match (&args.backup, &args.company.host.data_dir) {
         (Some(backup), _) => Data::Backup(backup),
@@ -65,9 +65,8 @@ pub(super) async fn run(args: ReplayArgs) -> Result<(), CliError> {
     let recorded = Recorded::of(&state.operation, &state.binding.key)?;
     if recorded.is_write && args.network.network()?.is_some() && !args.repeat_writes {
         let message = "is an operation that wrote: with --allow-network each build would write at \
-                       the service behind the \
-                       provider again; add --repeat-writes where that may be, or leave \
-                       --allow-network out";
+                       the service behind the provider again; add --repeat-writes where that may \
+                       be, or leave --allow-network out";
         return Err(CliError::input(args.id, message));
     }
     let Operation { provider_key, provider_version, .. } = &state.operation;
@@ -108,7 +107,7 @@ async fn ask(
     recorded: &Recorded,
     file: &Path,
     directory: &Path,
-) -> Result<(String, Called), CliError> {
+) -> Result<(String, Called)> {
     let setup = Setup {
         file: file.to_owned(),
         company: state.operation.company_id.clone(),
@@ -143,7 +142,7 @@ async fn read_back(
     trial: &Trial,
     recorded: &Recorded,
     answer: Answer<Value>,
-) -> Result<Answer<Value>, CliError> {
+) -> Result<Answer<Value>> {
     let handles = match recorded.route {
         "capture" => answer::read::<CaptureResponse>(answer.json())?.records,
         "records" => answer::read::<UpsertResponse>(answer.json())?.records,
@@ -152,7 +151,8 @@ async fn read_back(
     };
     let mut written = Vec::new();
     for handle in handles {
-        let body = json!({ "scope": recorded.request["scope"], "bindingKey": trial.key, "handle": handle });
+        let scope = &recorded.request["scope"];
+        let body = json!({ "scope": scope, "bindingKey": trial.key, "handle": handle });
         let read: Result<Answer<GetResponse>, _> =
             trial.host.post(&trial.runtime("get"), &body).await;
         written.push(match read {
@@ -167,7 +167,7 @@ async fn read_back(
     Ok(Answer::new(answer))
 }
 
-fn side(title: String, called: &Called) -> Result<Side, CliError> {
+fn side(title: String, called: &Called) -> Result<Side> {
     let answer = match &called.answer {
         Ok(answer) => answer.json().clone(),
         Err(error) => json!({ "error": error.to_string() }),
@@ -178,10 +178,13 @@ fn side(title: String, called: &Called) -> Result<Side, CliError> {
     Ok(Side { title, said, took: Some(called.took) })
 }
 
-fn show(args: &ReplayArgs, state: &State, before: &Side, after: &Side) -> Result<(), CliError> {
+fn show(args: &ReplayArgs, state: &State, before: &Side, after: &Side) -> Result<()> {
     let format = args.company.host.output.format();
     if format != Format::Table {
-        let side = |side: &Side| json!({ "build": side.title, "answer": side.said, "took": side.took.map(took) });
+        let side = |side: &Side| {
+            let took = side.took.map(took);
+            json!({ "build": side.title, "answer": side.said, "took": took })
+        };
         let answer = json!({
             "operationId": args.id, "state": state.about, "isSame": before.said == after.said,
             "before": side(before), "after": side(after),
@@ -197,7 +200,7 @@ fn show(args: &ReplayArgs, state: &State, before: &Side, after: &Side) -> Result
     line(&difference(before, after)?)
 }
 
-fn difference(before: &Side, after: &Side) -> Result<String, CliError> {
+fn difference(before: &Side, after: &Side) -> Result<String> {
     if before.said == after.said {
         let what = if before.took.is_some() {
             "the answers are the same"

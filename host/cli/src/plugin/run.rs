@@ -12,7 +12,7 @@ use crate::answer::{self, Answer};
 use crate::args::{NetworkArgs, OutputArgs};
 use crate::output::{Format, line};
 use crate::texts::micros;
-use crate::{CliError, argument};
+use crate::{CliError, Result, argument};
 use memhost_sandbox::Metered;
 use memhost_types::{CaptureResponse, LogLine};
 
@@ -43,7 +43,7 @@ pub(crate) struct RunArgs {
     output: OutputArgs,
 }
 
-pub(super) async fn run(args: RunArgs) -> Result<(), CliError> {
+pub(super) async fn run(args: RunArgs) -> Result<()> {
     let calls = Call::all(&args.calls)?;
     let mut setup = Setup::of(&args.file)?;
     setup.config = argument::object("--config", args.config.as_deref())?;
@@ -103,12 +103,7 @@ pub(super) async fn run(args: RunArgs) -> Result<(), CliError> {
 }
 
 /// Tables are printed at once; other formats are collected.
-fn show(
-    format: Format,
-    call: &Call,
-    called: &Called,
-    all: &mut Vec<Value>,
-) -> Result<(), CliError> {
+fn show(format: Format, call: &Call, called: &Called, all: &mut Vec<Value>) -> Result<()> {
     if format == Format::Table {
         return line(&shown(call, called)?);
     }
@@ -117,12 +112,13 @@ fn show(
         Err(error) => (Value::Null, error.to_string().into()),
     };
     all.push(json!({
-        "call": call.name, "answer": answer, "error": error, "operation": called.operation.json(), "took": took(called.took),
+        "call": call.name, "answer": answer, "error": error,
+        "operation": called.operation.json(), "took": took(called.took),
     }));
     Ok(())
 }
 
-fn shown(call: &Call, called: &Called) -> Result<String, CliError> {
+fn shown(call: &Call, called: &Called) -> Result<String> {
     let mut lines = vec![format!("{}:", call.name)];
     // The error of the last call is the command's own.
     if let Ok(answer) = &called.answer {

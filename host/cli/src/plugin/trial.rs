@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::answer::{self, Answer};
 use crate::texts::escape;
-use crate::{Backend, CliError, process, user_files};
+use crate::{Backend, CliError, Result, process, user_files};
 use memhost_conformance::Network;
 use memhost_core::plugins::Plugins;
 use memhost_core::{Audit, Caller, CreateBinding, Page, Service, ServiceOptions, UpdateBinding};
@@ -41,7 +41,7 @@ pub(super) struct Setup {
 
 impl Setup {
     /// The trial of a file, for the company `dev` and its binding `default`.
-    pub(super) fn of(file: &Path) -> Result<Self, CliError> {
+    pub(super) fn of(file: &Path) -> Result<Self> {
         Ok(Self {
             file: file.to_owned(),
             company: id("dev")?,
@@ -67,7 +67,7 @@ pub(super) struct Trial {
 /// One finished call.
 pub(super) struct Called {
     /// The answer, whose type depends on the call, or the error.
-    pub(super) answer: Result<Answer<Value>, CliError>,
+    pub(super) answer: Result<Answer<Value>>,
     /// The operation with the guest's log, if there is one.
     pub(super) operation: Answer<Option<Operation>>,
     /// The resources that it used.
@@ -77,7 +77,7 @@ pub(super) struct Called {
 impl Trial {
     /// Opens a host on `directory`, which may hold data of another host, and binds the build to
     /// that data.
-    pub(super) async fn open(directory: &Path, setup: Setup) -> Result<Self, CliError> {
+    pub(super) async fn open(directory: &Path, setup: Setup) -> Result<Self> {
         // In a directory of its own: other plugins of a copied host are not tested.
         let plugins = directory.join("tried");
         let inspection = install(&setup.file, &plugins).await?.inspection().clone();
@@ -96,7 +96,7 @@ impl Trial {
     }
 
     /// Pins an existing binding to this build; creates the binding if there is none.
-    async fn bind(&self, setup: Setup) -> Result<(), CliError> {
+    async fn bind(&self, setup: Setup) -> Result<()> {
         let description = &self.inspection.description;
         let present = self
             .service
@@ -120,17 +120,11 @@ impl Trial {
         let config = setup.config.clone().or(bound).unwrap_or_default();
         let asked: Vec<_> =
             description.permissions.iter().map(|request| request.resolved(&config)).collect();
-        if let Some(network) = &setup.network {
-            network
-                .set_secrets(&self.service, &self.company, &asked)
-                .await
-                .map_err(CliError::host)?;
-        }
+        let network = setup.network.as_ref();
+        let reach = granted(network, &self.service, &self.company, &asked).await?;
         let granted = present
             .as_ref()
             .map_or_else(|| Grants::all_of(&asked), |binding| extended(&binding.grants, &asked));
-        let reach =
-            setup.network.as_ref().map_or_else(Grants::default, |network| network.grants(&asked));
         let grants = Grants { http: reach.http, secrets: reach.secrets, ..granted };
         match present {
             Some(_) => self.pin(setup, grants).await,
@@ -138,12 +132,7 @@ impl Trial {
         }
     }
 
-    async fn create(
-        &self,
-        setup: Setup,
-        config: JsonObject,
-        grants: Grants,
-    ) -> Result<(), CliError> {
+    async fn create(&self, setup: Setup, config: JsonObject, grants: Grants) -> Result<()> {
         let request = CreateBinding {
             key: setup.key,
             provider_key: self.inspection.description.provider_key.clone(),
@@ -162,7 +151,7 @@ impl Trial {
         made.map(drop).map_err(CliError::host)
     }
 
-    async fn pin(&self, setup: Setup, grants: Grants) -> Result<(), CliError> {
+    async fn pin(&self, setup: Setup, grants: Grants) -> Result<()> {
         let caller = Caller::operator();
         let request = UpdateBinding {
             version: Some(VersionChoice::Pin(self.inspection.digest)),
@@ -203,7 +192,7 @@ impl Trial {
     }
 
     /// Calls a route of the runtime plane.
-    pub(super) async fn call(&self, route: &str, body: &Value) -> Result<Called, CliError> {
+    pub(super) async fn call(&self, route: &str, body: &Value) -> Result<Called> {
         self.meter.take();
         let answer: Result<Answer<Value>, _> = self.host.post(&self.runtime(route), body).await;
         // Before a job of this call starts.
@@ -226,7 +215,7 @@ impl Trial {
     }
 
     /// Waits for the jobs of a capture; answers the operations that ran them, oldest first.
-    pub(super) async fn jobs(&self) -> Result<(Vec<Answer<Operation>>, Metered), CliError> {
+    pub(super) async fn jobs(&self) -> Result<(Vec<Answer<Operation>>, Metered)> {
         let until = Instant::now() + JOBS_END_WITHIN;
         loop {
             let jobs: Answer<Page<JobView>> = self.host.get(&self.path("jobs?limit=100")).await?;
@@ -264,7 +253,7 @@ impl Trial {
     }
 
     /// Shuts the host down, and waits until all data is on disk.
-    pub(super) async fn end(self) -> Result<(), CliError> {
+    pub(super) async fn end(self) -> Result<()> {
         self.service.background().shutdown(Duration::from_secs(10)).await;
         self.service.control().flush().await.map_err(CliError::host)
     }
@@ -278,7 +267,7 @@ struct Operated {
 }
 
 /// The component in a file.
-pub(super) async fn inspect(file: &Path) -> Result<Component, CliError> {
+pub(super) async fn inspect(file: &Path) -> Result<Component> {
     let options =
         SandboxOptions { compiler: process::this_program()?, ..SandboxOptions::default() };
     let sandbox = Sandbox::new(options).map_err(CliError::host)?;
@@ -287,7 +276,7 @@ pub(super) async fn inspect(file: &Path) -> Result<Component, CliError> {
 }
 
 /// Copies a component into a plugins directory.
-pub(crate) async fn install(file: &Path, plugins: &Path) -> Result<Component, CliError> {
+pub(crate) async fn install(file: &Path, plugins: &Path) -> Result<Component> {
     let component = inspect(file).await?;
     std::fs::create_dir_all(plugins)?;
     std::fs::copy(file, plugins.join("plugin.wasm"))
@@ -296,7 +285,7 @@ pub(crate) async fn install(file: &Path, plugins: &Path) -> Result<Component, Cl
 }
 
 /// Fails if the host refused the only file of its plugins directory.
-pub(crate) fn check_admitted(service: &Service, file: &Path) -> Result<(), CliError> {
+pub(crate) fn check_admitted(service: &Service, file: &Path) -> Result<()> {
     let refused = service.control().plugins().refused.into_iter().next();
     refused
         .map_or(Ok(()), |refused| Err(CliError::input(file.display().to_string(), refused.reason)))
@@ -306,7 +295,7 @@ async fn host(
     directory: &Path,
     plugins: &Path,
     has_background: bool,
-) -> Result<(Arc<Service>, Meter), CliError> {
+) -> Result<(Arc<Service>, Meter)> {
     let meter = Meter::default();
     let mut options = ServiceOptions::new(directory.join("data"));
     options.plugins_dir = Some(plugins.to_owned());
@@ -320,10 +309,25 @@ async fn host(
 
 /// A host on a copied directory. It starts no background work, and has only the builds that the
 /// directory keeps.
-pub(super) async fn without_background(directory: &Path) -> Result<Arc<Service>, CliError> {
+pub(super) async fn without_background(directory: &Path) -> Result<Arc<Service>> {
     let plugins = directory.join("tried");
     std::fs::create_dir_all(&plugins)?;
     Ok(host(directory, &plugins, false).await?.0)
+}
+
+/// What a build gets of what it requests, after its secrets are set: everything, and the network
+/// and secrets only where the author allows them.
+pub(super) async fn granted(
+    network: Option<&Network>,
+    service: &Service,
+    company: &CompanyId,
+    asked: &[PermissionRequest],
+) -> Result<Grants> {
+    let Some(network) = network else {
+        return Ok(Grants { http: Vec::new(), secrets: Vec::new(), ..Grants::all_of(asked) });
+    };
+    network.set_secrets(service, company, asked).await.map_err(CliError::host)?;
+    Ok(network.grants(asked))
 }
 
 /// The grants of a binding, and what a newer build requests except network access and secrets.
@@ -339,11 +343,14 @@ fn extended(granted: &Grants, asked: &[PermissionRequest]) -> Grants {
 }
 
 /// Reads an id.
-pub(super) fn id<T: TextId>(text: &str) -> Result<T, CliError> {
+pub(super) fn id<T: TextId>(text: &str) -> Result<T> {
     T::parse(text).map_err(|error| CliError::input(text, error))
 }
 
 /// The resources of a call as JSON.
 pub(super) fn took(took: Metered) -> Value {
-    json!({ "instructions": took.instructions, "memoryBytes": took.memory_bytes, "providerUs": took.provider_us })
+    json!({
+        "instructions": took.instructions, "memoryBytes": took.memory_bytes,
+        "providerUs": took.provider_us,
+    })
 }

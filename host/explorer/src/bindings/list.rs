@@ -13,7 +13,7 @@ use memhost_http::{Problem, permission};
 use memhost_types::{AgentId, BindingKey};
 
 pub(crate) async fn list(view: CompanyView<permission::View>) -> Result<Markup, Problem> {
-    let bindings = view.service.bindings(&view.company).await?;
+    let bindings = view.service.control().bindings(&view.company).await?;
     let rows = bindings.iter().map(|shown| {
         let binding = &shown.binding;
         Row::to(view.at(&["bindings", binding.key.as_str()]))
@@ -64,8 +64,11 @@ pub(crate) async fn resolve(
 ) -> Result<Markup, Problem> {
     let ResolveQuery { agent_id, binding_key } = &params.query;
     let named = std::iter::once((String::new(), "none".to_owned())).chain(binding_choices(&view));
-    let found =
-        view.service.resolve_binding(&view.company, agent_id.as_ref(), binding_key.as_ref()).await;
+    let found = view
+        .service
+        .control()
+        .resolve_binding(&view.company, agent_id.as_ref(), binding_key.as_ref())
+        .await;
     let form = FilterForm::new(&view, &params).text("agentId", "Agent");
     let form = form.required("bindingKey", "Binding in the request", named);
     let body = html! {

@@ -99,7 +99,7 @@ impl View {
     pub(crate) fn home(service: &Service, caller: &Caller) -> Option<String> {
         let company = caller.company()?;
         let page: &[&str] =
-            if service.allows(caller, Act::View, company) { &[] } else { &["query"] };
+            if service.tenancy().allows(caller, Act::View, company) { &[] } else { &["query"] };
         Some(Self::company_at(company, page))
     }
 

@@ -64,7 +64,11 @@ impl CostFilter {
         view: &CompanyView<P>,
         group_by: Vec<GroupBy>,
     ) -> Result<Sums, Problem> {
-        Ok(view.service.sums(&view.company, &SumsQuery { group_by, ..self.sums.clone() }).await?)
+        Ok(view
+            .service
+            .control()
+            .sums(&view.company, &SumsQuery { group_by, ..self.sums.clone() })
+            .await?)
     }
 }
 

@@ -69,6 +69,7 @@ pub(crate) async fn list(
     let named = query.binding_key.as_ref();
     let abilities = view
         .service
+        .control()
         .abilities(&view.caller, OperationKind::List, &mut scope.clone(), named)
         .await?;
     // A list does not create the first binding of a company; the first record does.
@@ -85,7 +86,7 @@ pub(crate) async fn list(
                 metadata_filter: object("metadataFilter", query.metadata_filter.as_deref())?,
                 filter: query.filter()?,
             };
-            let page = view.service.list(&view.caller, request).await?;
+            let page = view.service.operations().list(&view.caller, request).await?;
             html! {
                 @if page.items.is_empty() && page.next_cursor.is_none() {
                     (nothing(&view, &params))

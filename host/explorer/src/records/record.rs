@@ -42,8 +42,10 @@ impl<P: Permission> FromRequestParts<Arc<Service>> for RecordView<P> {
         let id: RecordId = parse("providerRecordId", &id)?;
         let scope = query.of(&view.company);
         let kind = if let Act::Operate(kind) = P::ACT { kind } else { OperationKind::Get };
-        let abilities =
-            service.abilities(&view.caller, kind, &mut scope.clone(), Some(&binding)).await?;
+        let abilities = service
+            .control()
+            .abilities(&view.caller, kind, &mut scope.clone(), Some(&binding))
+            .await?;
         let Some(provider_key) = abilities.provider_key.clone() else {
             let detail = format!(
                 "the company {} has no binding `{binding}`; see its list of bindings",
@@ -92,6 +94,6 @@ impl<P> RecordView<P> {
             scope: self.scope.clone(),
             handle: self.handle.clone(),
         };
-        Ok(self.service.get(&self.caller, request).await?)
+        Ok(self.service.operations().get(&self.caller, request).await?)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::CliError;
+use crate::{CliError, Result};
 
 /// How deep directories are read.
 const DEEPEST: usize = 16;
@@ -16,7 +16,7 @@ const LARGEST: u64 = 32 << 20;
 
 /// The Markdown files of a directory with their names in it, or a file alone. As in memsearch,
 /// hidden ones are left out; links are not followed.
-pub(super) fn markdown(place: &Path) -> Result<BTreeMap<String, PathBuf>, CliError> {
+pub(super) fn markdown(place: &Path) -> Result<BTreeMap<String, PathBuf>> {
     let failed = |place: &Path| {
         let place = place.to_owned();
         move |error: std::io::Error| {
@@ -69,7 +69,7 @@ pub(super) fn markdown(place: &Path) -> Result<BTreeMap<String, PathBuf>, CliErr
 }
 
 /// The text of a file.
-pub(super) fn read(file: &Path) -> Result<String, CliError> {
+pub(super) fn read(file: &Path) -> Result<String> {
     let failed = |error| CliError::file(file, &error);
     if fs::metadata(file).map_err(failed)?.len() > LARGEST {
         return Err(CliError::input(file.display().to_string(), "is larger than 32 MiB; split it"));
@@ -86,7 +86,7 @@ pub(super) struct NewDirectory {
 }
 
 impl NewDirectory {
-    pub(super) fn at(place: &Path) -> Result<Self, CliError> {
+    pub(super) fn at(place: &Path) -> Result<Self> {
         if fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_some()) || place.is_file()
         {
             return Err(CliError::input(
@@ -104,7 +104,7 @@ impl NewDirectory {
     }
 
     /// Writes a file for each day, and answers how many.
-    pub(super) fn write(self, journals: &BTreeMap<String, String>) -> Result<usize, CliError> {
+    pub(super) fn write(self, journals: &BTreeMap<String, String>) -> Result<usize> {
         for (day, journal) in journals {
             let file = self.draft.path().join(format!("{day}.md"));
             fs::write(&file, journal).map_err(|error| CliError::file(&file, &error))?;

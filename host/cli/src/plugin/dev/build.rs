@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::CliError;
+use crate::{CliError, Result};
 
 /// How a project is built.
 pub(super) struct Build {
@@ -20,15 +20,14 @@ impl Build {
         project: &Path,
         command: Option<&str>,
         artifact: Option<&Path>,
-    ) -> Result<Self, CliError> {
+    ) -> Result<Self> {
         let other = command
             .zip(artifact)
             .map(|(command, artifact)| (command.to_owned(), project.join(artifact)));
         if other.is_none() && !project.join("Cargo.toml").is_file() {
             let message = format!(
                 "{} has no Cargo.toml; give a project that `memhost plugin new` made, or \
-                 --build-command and \
-                 --artifact",
+                 --build-command and --artifact",
                 project.display()
             );
             return Err(CliError::input("PROJECT", message));
@@ -42,7 +41,7 @@ impl Build {
     }
 
     /// Builds. None if the build failed; the compiler has explained it on standard error.
-    pub(super) async fn run(&self) -> Result<Option<PathBuf>, CliError> {
+    pub(super) async fn run(&self) -> Result<Option<PathBuf>> {
         let (mut command, named) = match &self.other {
             Some((text, _)) => {
                 let mut command = Command::new("sh");

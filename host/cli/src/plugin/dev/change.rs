@@ -8,7 +8,7 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::CliError;
+use crate::{CliError, Result};
 
 /// Saving a file is many events, and saving all of them many more.
 const DEBOUNCE: Duration = Duration::from_millis(100);
@@ -23,7 +23,7 @@ pub(super) struct Changes {
 
 impl Changes {
     /// Watches a project; `artifact` is the output of the author's build command.
-    pub(super) fn of(project: &Path, artifact: Option<&Path>) -> Result<Self, CliError> {
+    pub(super) fn of(project: &Path, artifact: Option<&Path>) -> Result<Self> {
         let (tell, told) = mpsc::channel(1);
         let (root, artifact) = (project.to_owned(), artifact.map(Path::to_owned));
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {

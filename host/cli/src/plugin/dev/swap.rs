@@ -12,9 +12,10 @@ use tokio::task::JoinHandle;
 use crate::answer::Answer;
 use crate::args::CompanyArgs;
 use crate::output::line;
+use crate::plugin::trial::granted;
 use crate::session::Session;
 use crate::texts::escape;
-use crate::{CliError, argument, process, serve};
+use crate::{CliError, Result, argument, process, serve};
 use memhost_conformance::Network;
 use memhost_core::plugins::RefusedPlugin;
 use memhost_core::{
@@ -67,7 +68,7 @@ impl Place {
         config: &str,
         network: Option<Network>,
         company: &CompanyArgs,
-    ) -> Result<Self, CliError> {
+    ) -> Result<Self> {
         if !plugins.is_dir() {
             let message = format!("{} is not a directory", plugins.display());
             return Err(CliError::input("--into", message));
@@ -89,7 +90,7 @@ impl Place {
         network: Option<Network>,
         company: &CompanyArgs,
         listen: SocketAddr,
-    ) -> Result<Self, CliError> {
+    ) -> Result<Self> {
         let config = argument::object("--config", Some(config))?.unwrap_or_default();
         let data_dir = company.host.data_dir.clone();
         let data_dir = data_dir.unwrap_or_else(|| project.join("target/memhost-dev"));
@@ -140,7 +141,7 @@ impl Place {
     }
 
     /// The host, with the company if one is named.
-    pub(super) async fn session(&self) -> Result<Session, CliError> {
+    pub(super) async fn session(&self) -> Result<Session> {
         match self.company.open().await {
             Err(CliError::Input { what, .. }) if what == "--company" => {
                 self.company.host.open().await
@@ -151,7 +152,7 @@ impl Place {
 
     /// Copies a component into the plugins directory and lets the host scan it. Answers none if the
     /// host refuses it.
-    pub(super) async fn swap(&self, component: &Path) -> Result<Option<Swapped>, CliError> {
+    pub(super) async fn swap(&self, component: &Path) -> Result<Option<Swapped>> {
         let name =
             |error: &dyn std::fmt::Display| CliError::input(component.display().to_string(), error);
         let bytes = std::fs::read(component).map_err(|error| name(&error))?;
@@ -194,11 +195,7 @@ impl Place {
     }
 
     /// Calls every binding of the provider, so that it switches to the build, and says which did.
-    async fn serving(
-        &self,
-        session: &Session,
-        inspection: &Inspection,
-    ) -> Result<Swapped, CliError> {
+    async fn serving(&self, session: &Session, inspection: &Inspection) -> Result<Swapped> {
         let (description, digest) = (&inspection.description, inspection.digest);
         let provider = description.provider_key.clone();
         let build = format!("{provider} {} ({})", description.version, digest.short());
@@ -242,7 +239,7 @@ impl Place {
         &self,
         key: &BindingKey,
         digest: Digest,
-    ) -> Result<Option<String>, CliError> {
+    ) -> Result<Option<String>> {
         let session = self.session().await?;
         if session.company.is_empty() {
             return Ok(None);
@@ -261,21 +258,12 @@ impl Place {
         own: &Own,
         session: &Session,
         description: &ProviderDescription,
-    ) -> Result<(), CliError> {
+    ) -> Result<()> {
         let provider = &description.provider_key;
         let asked = description.permissions.iter();
         let asked: Vec<_> = asked.map(|request| request.resolved(&self.config)).collect();
         let company = CompanyId::parse(&session.company).map_err(CliError::host)?;
-        let grants = match &self.network {
-            Some(network) => {
-                network
-                    .set_secrets(&own.service, &company, &asked)
-                    .await
-                    .map_err(CliError::host)?;
-                network.grants(&asked)
-            }
-            None => Grants { http: Vec::new(), secrets: Vec::new(), ..Grants::all_of(&asked) },
-        };
+        let grants = granted(self.network.as_ref(), &own.service, &company, &asked).await?;
         if let Some(view) = bindings_of(session, provider).await?.into_iter().next() {
             // From an earlier run, which may have had other flags.
             let Binding { key, grants: before, .. } = view.binding;
@@ -288,7 +276,8 @@ impl Place {
             set.map_err(CliError::host)?;
         } else {
             let body = json!({
-                "key": provider, "providerKey": provider, "config": self.config, "grants": grants, "default": true,
+                "key": provider, "providerKey": provider, "config": self.config,
+                "grants": grants, "default": true,
             });
             session.post::<BindingView>("bindings", &body).await?;
         }
@@ -296,7 +285,7 @@ impl Place {
     }
 
     /// Stops the host that this command runs.
-    pub(super) async fn end(self) -> Result<(), CliError> {
+    pub(super) async fn end(self) -> Result<()> {
         let Some(Own { service, stop, serving }) = self.own else { return Ok(()) };
         let _ = stop.send(());
         match serving.await {
@@ -308,16 +297,13 @@ impl Place {
 }
 
 /// The bindings that a provider serves.
-async fn bindings_of(
-    session: &Session,
-    provider: &ProviderKey,
-) -> Result<Vec<BindingView>, CliError> {
+async fn bindings_of(session: &Session, provider: &ProviderKey) -> Result<Vec<BindingView>> {
     let all: Answer<Page<BindingView>> = session.get("bindings").await?;
     let all = all.read()?.items.into_iter();
     Ok(all.filter(|view| view.binding.provider_key == *provider).collect())
 }
 
-async fn binding(session: &Session, key: &BindingKey) -> Result<BindingView, CliError> {
+async fn binding(session: &Session, key: &BindingKey) -> Result<BindingView> {
     session.get(&format!("bindings/{}", escape(key.as_str()))).await?.read()
 }
 

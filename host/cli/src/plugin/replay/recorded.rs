@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::CliError;
+use crate::{CliError, Result};
 use memhost_types::{BindingKey, Operation, OperationKind, PayloadSnapshot};
 
 /// An operation that can be repeated.
@@ -17,7 +17,7 @@ pub(super) struct Recorded {
 
 impl Recorded {
     /// From a record that holds the whole request.
-    pub(super) fn of(operation: &Operation, key: &BindingKey) -> Result<Self, CliError> {
+    pub(super) fn of(operation: &Operation, key: &BindingKey) -> Result<Self> {
         let (id, kind) = (operation.id, operation.kind);
         let wrong = |message: String| CliError::input("OPERATION", format!("{id} {message}"));
         let asked = Some(kind)
@@ -135,7 +135,10 @@ mod tests {
 
     #[test]
     fn ids_that_are_made_of_the_operation_are_no_difference() {
-        let answer = |id: &str| json!({ "operationId": id, "records": [{ "providerRecordId": format!("{id}-0") }] });
+        let answer = |id: &str| {
+            let record = json!({ "providerRecordId": format!("{id}-0") });
+            json!({ "operationId": id, "records": [record] })
+        };
         assert_eq!(settled(&answer("op-1"), "op-1"), settled(&answer("op-2"), "op-2"));
         assert_ne!(settled(&answer("op-1"), "op-1"), settled(&json!({ "records": [] }), "op-2"));
     }

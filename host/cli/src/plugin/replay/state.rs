@@ -14,7 +14,7 @@ use crate::connection::Connection;
 use crate::plugin::trial::{self, Trial};
 use crate::session::Session;
 use crate::texts::escape;
-use crate::{Backend, CliError};
+use crate::{Backend, CliError, Result};
 use memhost_core::{BindingView, restore_backup};
 use memhost_files::{Copied, Directory, durable};
 use memhost_types::{
@@ -55,7 +55,7 @@ impl State {
         from: Data<'_>,
         company: &CompanyArgs,
         scratch: &Path,
-    ) -> Result<Self, CliError> {
+    ) -> Result<Self> {
         let copies = [scratch.join("before"), scratch.join("after")];
         let about = match from {
             Data::Backup(backup) => {
@@ -74,12 +74,7 @@ impl State {
         Self::of_copy(id, company, &copies[0], about).await
     }
 
-    async fn of_copy(
-        id: &str,
-        named: &CompanyArgs,
-        copy: &Path,
-        about: String,
-    ) -> Result<Self, CliError> {
+    async fn of_copy(id: &str, named: &CompanyArgs, copy: &Path, about: String) -> Result<Self> {
         let connection = Connection::of(&named.host)?;
         let missing =
             || CliError::input("--company", "is missing; give it, or set MEMHOST_COMPANY");
@@ -96,14 +91,15 @@ impl State {
         Ok(Self { operation, binding, about, build, records: Vec::new() })
     }
 
-    async fn of_running(id: &str, is_empty: bool, company: &CompanyArgs) -> Result<Self, CliError> {
+    async fn of_running(id: &str, is_empty: bool, company: &CompanyArgs) -> Result<Self> {
         let session = company.open().await?;
         let (operation, BindingView { binding, .. }) = known(id, &session).await?;
         let (mut records, mut pages) = (Vec::new(), Pages::default());
         let mut next = pages.next().filter(|_| !is_empty);
         while let Some(cursor) = next.take_if(|_| records.len() < MOST_RECORDS) {
             let body = without_nulls(json!({
-                "scope": { "companyId": session.company }, "bindingKey": binding.key, "limit": PAGE, "cursor": cursor,
+                "scope": { "companyId": session.company }, "bindingKey": binding.key,
+                "limit": PAGE, "cursor": cursor,
             }));
             let page: Answer<ListPage> = session.host.post(&session.runtime("list"), &body).await?;
             let page = page.read()?;
@@ -115,8 +111,7 @@ impl State {
             true => "an empty store".to_owned(),
             false => format!(
                 "the {}{} records that the host lists, without agents and other data of the \
-                 provider; --data-dir or \
-                 --backup uses all data",
+                 provider; --data-dir or --backup uses all data",
                 if next.is_none() { "" } else { "first " },
                 records.len()
             ),
@@ -125,7 +120,7 @@ impl State {
     }
 
     /// Writes the listed records through the provider.
-    pub(super) async fn fill(&self, trial: &Trial) -> Result<(), CliError> {
+    pub(super) async fn fill(&self, trial: &Trial) -> Result<()> {
         let of_one_source = self.records.chunk_by(|one, next| one.source == next.source);
         for records in of_one_source.flat_map(|records| records.chunks(PAGE)) {
             let body = UpsertRequest {
@@ -152,7 +147,7 @@ fn record(snippet: &Snippet) -> RecordWrite {
 }
 
 /// The operation and its binding.
-async fn known(id: &str, session: &Session) -> Result<(Operation, BindingView), CliError> {
+async fn known(id: &str, session: &Session) -> Result<(Operation, BindingView)> {
     let operation: Answer<Operation> = session.get(&format!("operations/{}", escape(id))).await?;
     let operation = operation.read()?;
     let Some(key) = &operation.binding_key else {
@@ -165,7 +160,7 @@ async fn known(id: &str, session: &Session) -> Result<(Operation, BindingView), 
 }
 
 /// Copies a data directory that no host uses.
-fn copy_stopped(data_dir: &Path, copies: &[PathBuf]) -> Result<(), CliError> {
+fn copy_stopped(data_dir: &Path, copies: &[PathBuf]) -> Result<()> {
     let wrong = |message: String| {
         CliError::input("--data-dir", format!("{}: {message}", data_dir.display()))
     };
