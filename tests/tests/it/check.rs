@@ -199,7 +199,16 @@ async fn the_reference_guest_keeps_every_rule() {
     assert_eq!(report.status, Status::Passed);
 }
 
-/// A rule that no guest breaks may test nothing.
+/// Whether the guest `wrong` breaks a quick rule because its configuration says so.
+fn is_broken_by_configuration(rule: &Rule) -> bool {
+    rule.mode == Mode::Quick
+        && !BY_MARK.contains(&rule.id)
+        && rule.id != BY_WORD
+        && !BY_OTHERS.iter().any(|(id, _)| *id == rule.id)
+}
+
+/// A rule that no guest breaks may test nothing. [`who_breaks_one_rule_breaks_no_other`] breaks the
+/// rest of them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_rule_has_a_guest_that_breaks_it() {
     let suite =
@@ -207,7 +216,7 @@ async fn every_rule_has_a_guest_that_breaks_it() {
             .await
             .unwrap();
     let mut unbroken = Vec::new();
-    for rule in rules() {
+    for rule in rules().filter(|rule| !is_broken_by_configuration(rule)) {
         let other = BY_OTHERS.iter().find(|(id, _)| *id == rule.id);
         let report = match other {
             Some((_, guest)) => {
@@ -248,13 +257,7 @@ fn beside(rule: &Rule, dependents: &[&str]) -> Selection {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_breaks_one_rule_breaks_no_other() {
     let mut wrong = Vec::new();
-    let by_configuration = |rule: &&Rule| {
-        rule.mode == Mode::Quick
-            && !BY_MARK.contains(&rule.id)
-            && rule.id != BY_WORD
-            && !BY_OTHERS.iter().any(|(id, _)| *id == rule.id)
-    };
-    let rules: Vec<_> = rules().filter(by_configuration).collect();
+    let rules: Vec<_> = rules().filter(|rule| is_broken_by_configuration(rule)).collect();
     // Each rule has a binding, and a company has at most 1,000.
     for some in rules.chunks(6) {
         let suite = Suite::open(
