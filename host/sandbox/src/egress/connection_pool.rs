@@ -29,6 +29,9 @@ pub(super) struct ConnectionPool {
     idle: Arc<Mutex<Vec<Idle>>>,
     places: Arc<Semaphore>,
     most: usize,
+    /// [`IDLE`] and [`LIFETIME`].
+    idle_time: Duration,
+    lifetime: Duration,
 }
 
 struct Idle {
@@ -44,7 +47,13 @@ struct Idle {
 impl ConnectionPool {
     /// `places` are those of all bindings. No more are kept than the binding may have.
     pub(super) fn new(places: Arc<Semaphore>, may_have: usize) -> Self {
-        Self { idle: Arc::default(), places, most: MOST.min(may_have) }
+        Self {
+            idle: Arc::default(),
+            places,
+            most: MOST.min(may_have),
+            idle_time: IDLE,
+            lifetime: LIFETIME,
+        }
     }
 
     /// A connection to the target that takes a request at once.
@@ -68,7 +77,7 @@ impl ConnectionPool {
     /// Keeps a connection whose answer was read to its end, unless there are enough.
     pub(super) fn put(&self, target: HttpTarget, ranges: Vec<IpNet>, connection: Connection) {
         let now = Instant::now();
-        let until = (now + IDLE).min(connection.opened + LIFETIME);
+        let until = (now + self.idle_time).min(connection.opened + self.lifetime);
         if until <= now || connection.is_closed() {
             return;
         }
@@ -113,19 +122,17 @@ mod tests {
         (Connection::over(ours).await.unwrap(), theirs)
     }
 
-    fn pool(places: usize) -> ConnectionPool {
-        ConnectionPool::new(Arc::new(Semaphore::new(places)), 16)
+    /// A pool whose connections stay longer than a test takes.
+    fn pool(places: &Arc<Semaphore>) -> ConnectionPool {
+        let pool = ConnectionPool::new(Arc::clone(places), 16);
+        ConnectionPool { idle_time: LIFETIME, ..pool }
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_connection_serves_its_target_and_ranges_for_a_while() {
-        let (pool, ranges) = (pool(9), ["127.0.0.0/8".parse().unwrap()]);
-        let mut ends = Vec::new();
-        for _ in 0..2 {
-            let (one, end) = connection().await;
-            ends.push(end);
-            pool.put(target(), ranges.to_vec(), one);
-        }
+    #[tokio::test]
+    async fn a_connection_serves_its_target_and_ranges() {
+        let (pool, ranges) = (pool(&Arc::new(Semaphore::new(9))), ["127.0.0.0/8".parse().unwrap()]);
+        let (one, _end) = connection().await;
+        pool.put(target(), ranges.to_vec(), one);
         let other = HttpTarget::parse(Some("https"), "other.example").unwrap();
         assert!(pool.take(&other, &ranges).await.is_none());
         assert!(
@@ -133,14 +140,27 @@ mod tests {
             "another grant may not reach that address"
         );
         assert!(pool.take(&target(), &ranges).await.is_some());
-        tokio::time::sleep(IDLE * 2).await;
-        assert!(pool.idle.lock().is_empty(), "it is closed although nobody asked");
-        assert_eq!(pool.places.available_permits(), 9);
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
+    async fn an_idle_connection_is_closed_although_nobody_asks() {
+        let places = Arc::new(Semaphore::new(9));
+        let idle_time = Duration::from_millis(1);
+        let pool = ConnectionPool { idle_time, ..pool(&places) };
+        let mut ends = Vec::new();
+        for _ in 0..2 {
+            let (one, end) = connection().await;
+            ends.push(end);
+            pool.put(target(), Vec::new(), one);
+        }
+        // All are free once both are closed.
+        drop(places.acquire_many(9).await.unwrap());
+        assert!(pool.idle.lock().is_empty());
+    }
+
+    #[tokio::test]
     async fn an_old_a_closed_and_one_too_many_are_not_kept() {
-        let (few, mut ends) = (pool(MOST + 2), Vec::new());
+        let (few, mut ends) = (pool(&Arc::new(Semaphore::new(MOST + 2))), Vec::new());
         for _ in 0..MOST + 1 {
             let (one, end) = connection().await;
             ends.push(end);
@@ -151,8 +171,7 @@ mod tests {
         assert!(few.take(&target(), &[]).await.is_none());
         // All bindings have one place together.
         let one_place = Arc::new(Semaphore::new(1));
-        let (first, second) =
-            (ConnectionPool::new(Arc::clone(&one_place), 16), ConnectionPool::new(one_place, 16));
+        let (first, second) = (pool(&one_place), pool(&one_place));
         for pool in [&first, &second] {
             let (one, end) = connection().await;
             ends.push(end);
@@ -163,8 +182,8 @@ mod tests {
         ends.clear();
         assert!(first.take(&target(), &[]).await.is_none());
         let (old, _end) = connection().await;
-        tokio::time::sleep(LIFETIME).await;
-        first.put(target(), Vec::new(), old);
-        assert!(first.idle.lock().is_empty());
+        let short = ConnectionPool { lifetime: Duration::ZERO, ..first };
+        short.put(target(), Vec::new(), old);
+        assert!(short.idle.lock().is_empty());
     }
 }

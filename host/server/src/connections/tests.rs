@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::options::{ConnectionOptions, raise_open_files, within};
-use super::places::{Connections, Phase, Place, RESERVED};
+use super::places::{Connections, Phase, Place, RESERVED, State};
 use super::request_body::RequestBody;
 
 fn address(last: u8) -> Option<IpAddr> {
@@ -26,17 +26,21 @@ fn is_evicted(place: &Place) -> bool {
     !place.all.open.lock().by_number.contains_key(&place.number)
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn the_oldest_of_those_that_the_host_waits_for_goes_first() {
     let all = connections(5, 5);
     let mut places = Vec::new();
-    for phase in [Phase::Busy, Phase::Body, Phase::Idle, Phase::New, Phase::New] {
+    let start = Instant::now();
+    // The last one came last, and has waited longer than the one before it.
+    for (phase, millis) in
+        [(Phase::Busy, 0), (Phase::Body, 1), (Phase::Idle, 2), (Phase::New, 4), (Phase::New, 3)]
+    {
         let place = all.admit(address(1)).unwrap();
-        place.connection.enter(phase);
+        let since = start + Duration::from_millis(millis);
+        *place.connection.state.lock() = State { phase, since, head_began: None };
         places.push(place);
-        tokio::time::advance(Duration::from_millis(1)).await;
     }
-    for gone in [3, 4, 2, 1] {
+    for gone in [4, 3, 2, 1] {
         let next = all.admit(address(1)).unwrap();
         assert!(!next.connection.is_reserved && is_evicted(&places[gone]), "{gone}");
         next.connection.enter(Phase::Busy);
@@ -51,7 +55,7 @@ async fn the_oldest_of_those_that_the_host_waits_for_goes_first() {
 
 /// Bodies that do not come fill the limit: a request that has just come is not closed for the next
 /// one of them.
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_new_connection_is_not_closed_for_many_that_keep_the_host_waiting() {
     let all = connections(4, 4);
     for many in [Phase::Body, Phase::Idle] {
@@ -113,50 +117,23 @@ fn a_process_with_few_files_has_fewer_connections() {
     assert_eq!(within(ConnectionOptions::default(), u64::MAX), ConnectionOptions::default());
 }
 
-/// 100 parts of a body with a pause before each.
-fn parts(
-    pause: Duration,
-    bytes: usize,
-) -> std::pin::Pin<
-    Box<impl tokio_stream::Stream<Item = Result<Frame<axum::body::Bytes>, std::io::Error>>>,
-> {
-    let (sender, receiver) = tokio::sync::mpsc::channel(1);
-    tokio::spawn(async move {
-        for _ in 0..100 {
-            tokio::time::sleep(pause).await;
-            if sender.send(Ok(Frame::data(vec![b'x'; bytes].into()))).await.is_err() {
-                return;
-            }
+/// A body of three parts that ends, or after which nothing comes.
+#[tokio::test]
+async fn a_body_is_read_to_its_end_and_one_that_stops_coming_is_given_up() {
+    let place = connections(1, 1).admit(None).unwrap();
+    for (time, ends) in [(Duration::from_secs(3_600), true), (Duration::from_millis(1), false)] {
+        let (sender, receiver) = tokio::sync::mpsc::channel::<Result<_, std::io::Error>>(3);
+        for _ in 0..3 {
+            sender.send(Ok(Frame::data(axum::body::Bytes::from_static(b"part")))).await.unwrap();
         }
-    });
-    Box::pin(tokio_stream::wrappers::ReceiverStream::new(receiver))
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_body_that_keeps_coming_is_waited_for_and_one_that_does_not_is_not() {
-    let place = connections(1, 1).admit(None).unwrap();
-    let time = Duration::from_secs(30);
-    let of = |pause: Duration, bytes: usize| {
-        RequestBody::new(StreamBody::new(parts(pause, bytes)), Arc::clone(&place.connection), time)
-    };
-    // 100 parts, a second apart: as fast as it must be.
-    let read = of(Duration::from_secs(1), 16 * 1024).collect().await.unwrap().to_bytes();
-    assert_eq!(read.len(), 100 * 16 * 1024);
-    let error = of(Duration::from_secs(1), 1).collect().await.err().unwrap();
-    assert!(error.to_string().contains("slowly"), "{error}");
-}
-
-/// What came quickly buys no silence after it.
-#[tokio::test(start_paused = true)]
-async fn the_rest_of_a_body_is_waited_for_no_longer_than_its_beginning() {
-    let place = connections(1, 1).admit(None).unwrap();
-    let (sender, receiver) = tokio::sync::mpsc::channel::<Result<_, std::io::Error>>(1);
-    sender.send(Ok(Frame::data(axum::body::Bytes::from(vec![b'x'; 8 << 20])))).await.unwrap();
-    let body = StreamBody::new(tokio_stream::wrappers::ReceiverStream::new(receiver));
-    let time = Duration::from_secs(30);
-    let started = Instant::now();
-    let error =
-        RequestBody::new(body, Arc::clone(&place.connection), time).collect().await.err().unwrap();
-    assert!(error.to_string().contains("slowly"), "{error}");
-    assert_eq!(started.elapsed().as_secs(), 30);
+        let silent = (!ends).then_some(sender);
+        let body = StreamBody::new(tokio_stream::wrappers::ReceiverStream::new(receiver));
+        let body = RequestBody::new(body, Arc::clone(&place.connection), time);
+        match body.collect().await {
+            Ok(read) => assert_eq!((read.to_bytes().len(), ends), (12, true)),
+            Err(error) => assert!(error.to_string().contains("slowly") && !ends, "{error}"),
+        }
+        assert_eq!(place.connection.state.lock().phase == Phase::Busy, !ends);
+        drop(silent);
+    }
 }
