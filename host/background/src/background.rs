@@ -41,7 +41,7 @@ pub struct Background {
 }
 
 impl Background {
-    /// On these parts; nothing runs before [`Background::start`].
+    /// Background work on these parts; nothing runs before [`Background::start`].
     pub fn new(
         parts: Parts,
         (operations, control): (Arc<Operations>, Arc<Control>),

@@ -1,5 +1,5 @@
-//! The control plane of bindings: creating, changing and deleting them, their grants, and zero
-//! configuration.
+//! The control plane of bindings: creating, changing and deleting them, their grants and
+//! assignments.
 
 use async_recursion::async_recursion as boxed;
 use schemars::JsonSchema;
@@ -280,6 +280,9 @@ impl Control {
     }
 
     /// Whether a binding that came from another host can be served by this one.
+    ///
+    /// # Errors
+    /// Where the provider is not loaded or does not accept the configuration or the limits.
     #[boxed]
     pub async fn can_be_served(&self, binding: &Binding) -> Result<(), ServiceError> {
         let plugin = self.operations.build_for(&binding.provider_key, &binding.version).await?;
@@ -289,6 +292,9 @@ impl Control {
     /// Makes a request of what an imported binding may reach and use, unless an operator accepts
     /// it. A binding gets what a new one of its provider gets. If it had more, its own provider's
     /// permissions are undecided, too.
+    ///
+    /// # Errors
+    /// Where a grant or a limit is not valid, or the provider is not loaded.
     #[boxed]
     pub async fn request_grants(
         &self,

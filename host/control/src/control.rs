@@ -43,7 +43,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// On these parts.
+    /// The control plane on these parts. `sandbox` runs the checks of configurations.
     pub fn new(
         parts: Parts,
         operations: Arc<Operations>,

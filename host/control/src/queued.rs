@@ -1,4 +1,4 @@
-//! The operator's view of deliveries and extraction jobs: lists, replay, cancelling, running again.
+//! The operator's view of deliveries and extraction jobs: lists, and trying or running them again.
 
 use async_recursion::async_recursion as boxed;
 

@@ -68,6 +68,9 @@ impl Operations {
     }
 
     /// Zero configuration for an event, as for an operation.
+    ///
+    /// # Errors
+    /// Where the company is unknown, was erased or is being imported.
     #[boxed]
     pub async fn ensure_default(
         &self,

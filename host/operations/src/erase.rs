@@ -18,6 +18,9 @@ impl Operations {
     /// Has a binding's provider forget everything in one call. None: it cannot, and its records
     /// have to be listed and forgotten. The caller lists them in any case, to see that none is
     /// left.
+    ///
+    /// # Errors
+    /// Where no build serves the binding, or the operation fails.
     #[boxed]
     pub async fn forget_at_once(
         &self,

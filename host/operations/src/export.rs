@@ -24,6 +24,9 @@ impl Operations {
     }
 
     /// The same for the export of a whole company, with the records that wait for a person.
+    ///
+    /// # Errors
+    /// As [`ServiceError`] says.
     #[boxed]
     pub async fn lines_of(
         &self,

@@ -182,6 +182,9 @@ impl Operations {
     }
 
     /// Removes keys that are too old. Answers how many.
+    ///
+    /// # Errors
+    /// Where the store fails.
     #[boxed]
     pub async fn sweep_keys(&self) -> Result<usize, ServiceError> {
         let (mut old, now) = (Vec::new(), self.clock.now());

@@ -22,6 +22,9 @@ impl Operations {
 
     /// The same for the import of a whole company. Answers how many lines made or changed a record.
     /// `is_last`: no more lines for this binding follow, and the records are judged.
+    ///
+    /// # Errors
+    /// As [`ServiceError`] says.
     #[boxed]
     pub async fn import_lines(
         &self,

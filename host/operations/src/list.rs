@@ -24,6 +24,9 @@ impl Operations {
     }
 
     /// The same with the records that wait for a person: for exporting or forgetting everything.
+    ///
+    /// # Errors
+    /// As [`ServiceError`] says.
     #[boxed]
     pub async fn list_all(
         &self,

@@ -77,7 +77,7 @@ pub struct Operations {
     pub(crate) cursors: CursorKey,
     pub(crate) digest_key: [u8; 32],
     pub(crate) zero_config: bool,
-    /// Corrections that went to a provider since the start.
+    /// Who corrected which record, for the bindings that were asked about since the start.
     pub(crate) corrections: Corrections,
     /// Wakes background work: something may be due.
     pub(crate) wake: Arc<Notify>,

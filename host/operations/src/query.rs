@@ -32,6 +32,9 @@ impl Operations {
     }
 
     /// The same, for a hook.
+    ///
+    /// # Errors
+    /// As [`ServiceError`] says.
     #[boxed]
     pub async fn query_for(
         &self,

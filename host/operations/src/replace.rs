@@ -27,6 +27,9 @@ fn is_before(row: &RecordRow, by: &Replacement) -> bool {
 impl Operations {
     /// Forgets what came from a source before these records, if any of them counts. What waits for
     /// a person replaces nothing yet, and so does an answer without records.
+    ///
+    /// # Errors
+    /// Where the store fails, or the earlier records cannot be forgotten.
     #[boxed]
     pub async fn replace_if_any_counts(
         &self,

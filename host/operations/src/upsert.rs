@@ -40,6 +40,9 @@ impl Operations {
 
     /// Writes records of another host. The state of their reviews came before them; what has none
     /// is judged. `row` is what that host knew of the record, where it did.
+    ///
+    /// # Errors
+    /// As [`ServiceError`] says.
     #[boxed]
     pub async fn import_upsert(
         &self,

@@ -8,8 +8,8 @@ use memhost_records::{check_owner, visibility_in};
 use memhost_tenancy::ServiceError;
 use memhost_types::{Binding, CompanyId, RecordRow, RecordWrite, Scope, Snippet, UpsertRequest};
 
-/// A record of another host as a request, for whom that host knew that it is. Where nobody knows,
-/// it belongs to the whole company.
+/// The request that writes a record of another host, with the owner that this host knew. If nobody
+/// knows the owner, the record belongs to the whole company.
 pub fn upsert_of(binding: &Binding, snippet: Snippet, row: Option<&RecordRow>) -> UpsertRequest {
     let (scope, visibility) = match (row, snippet.scope) {
         (Some(row), _) => (row.scope.clone(), row.visibility),

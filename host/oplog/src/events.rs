@@ -84,6 +84,9 @@ pub async fn sweep(
 }
 
 /// The rows of the index that find an event.
+///
+/// # Errors
+/// Where one cannot be encoded.
 pub fn index(event: &Event) -> Result<Vec<Change>, StoreError> {
     let company = &event.company_id;
     let mut changes = Vec::with_capacity(5);

@@ -66,6 +66,9 @@ impl Due for Delivery {
 
 impl Deliveries {
     /// Waits until a delivery is no longer pending, for at most `most`; answers it as it is then.
+    ///
+    /// # Errors
+    /// Where it cannot be read, or there is none of this id.
     pub async fn wait(
         &self,
         company: &CompanyId,

@@ -117,6 +117,9 @@ impl<T: Due> DueQueue<T> {
 
     /// The writes that make a record what it is in `after`, with its due entry. A new record gets
     /// its mark.
+    ///
+    /// # Errors
+    /// Where a record cannot be encoded.
     pub fn writes(before: Option<&T>, after: &T) -> Result<Vec<TableWrite>, StoreError> {
         let key = key::<T>(after.company_id(), after.id());
         let due = |record: &T| record.due_at().map(|at| store::due_key(T::KIND, at, &key));
@@ -144,6 +147,9 @@ impl<T: Due> DueQueue<T> {
 
     /// The same as conditional changes: they are made only if the record is still as it was in
     /// `before`.
+    ///
+    /// # Errors
+    /// Where the record cannot be read or encoded.
     pub async fn changes(&self, before: &T, after: &T) -> Result<Vec<Change>, StoreError> {
         let mut changes: Vec<Change> =
             Self::writes(Some(before), after)?.into_iter().map(Change::from).collect();
@@ -157,6 +163,9 @@ impl<T: Due> DueQueue<T> {
 
     /// Writes a record outside of an operation, if it is still as it was in `before`; durable when
     /// this returns.
+    ///
+    /// # Errors
+    /// Where the store fails.
     pub async fn write(&self, before: &T, after: &T) -> Result<(), StoreError> {
         if store::write(&*self.store, &self.changes(before, after).await?).await? {
             self.moved();
@@ -166,12 +175,18 @@ impl<T: Due> DueQueue<T> {
 
     /// Accepts new records, durably, all or none. Where the store has a record with the same mark
     /// already, that one is answered, with false.
+    ///
+    /// # Errors
+    /// Where the store fails.
     pub async fn accept(&self, records: Vec<T>) -> Result<Vec<(T, bool)>, StoreError> {
         Ok(self.accept_if(records, |_| true).await?.unwrap_or_default())
     }
 
     /// The same, if every record that the store has already may be answered. Otherwise nothing is
     /// accepted, and nothing is answered.
+    ///
+    /// # Errors
+    /// Where the store fails.
     pub async fn accept_if(
         &self,
         records: Vec<T>,
@@ -209,6 +224,9 @@ impl<T: Due> DueQueue<T> {
     }
 
     /// The record with the same mark, if there is one.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
     pub async fn known(&self, same: &T) -> Result<Option<T>, StoreError> {
         let (table, mark) = same.mark();
         let Some(id) = self.store.get(table, &mark).await? else { return Ok(None) };
@@ -246,6 +264,9 @@ impl<T: Due> DueQueue<T> {
     }
 
     /// One page of a company's records, newest first.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
     pub async fn list(
         &self,
         company: &CompanyId,
@@ -257,6 +278,9 @@ impl<T: Due> DueQueue<T> {
     }
 
     /// One page of those of a company's records that are wanted, newest first.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
     pub async fn list_where(
         &self,
         company: &CompanyId,
@@ -290,6 +314,9 @@ impl<T: Due> DueQueue<T> {
 
     /// Takes records that are due and that nobody works on, until this process works on `most`
     /// records in all and on `most_of_binding` records of each binding.
+    ///
+    /// # Errors
+    /// Where the store fails.
     pub async fn take_due(
         &self,
         most: usize,

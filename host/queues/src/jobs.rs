@@ -1,5 +1,5 @@
-//! Extraction jobs as records: work that captures and other writes left to be done. `extract` runs
-//! them.
+//! Extraction jobs as records: work that captures and other writes left to be done. The crate
+//! `background` runs them.
 //!
 //! A job's record changes in one step with the operation that changed it. After a crash a job is
 //! therefore either still due or ended.
@@ -61,6 +61,9 @@ impl Jobs {
     /// Records for the jobs that an operation left and that the host does not know yet. A job that
     /// the provider calls `running` is run by the provider's own system; the host runs every other
     /// job that has not ended.
+    ///
+    /// # Errors
+    /// Where the store fails.
     pub async fn undiscovered(
         &self,
         operation: &Operation,
@@ -115,6 +118,9 @@ impl Jobs {
     }
 
     /// Hold this while you change a job, until the change is durable.
+    ///
+    /// # Errors
+    /// Where the store fails.
     pub async fn lock(&self, id: JobId) -> Result<Lease, StoreError> {
         self.store.lock(LockKind::Job, id.0.as_bytes()).await
     }
@@ -122,12 +128,18 @@ impl Jobs {
     /// Hold this from before a job is cancelled until its provider has heard of it, and wait for it
     /// before the provider is asked to try the job again: a cancellation that comes after that
     /// would end the new try. Take it before [`Jobs::lock`].
+    ///
+    /// # Errors
+    /// Where the store fails.
     pub async fn lock_cancellation(&self, id: JobId) -> Result<Lease, StoreError> {
         self.store.lock(LockKind::Cancellation, id.0.as_bytes()).await
     }
 
     /// Hold this while you write new jobs of a binding, until they are durable, so that two
     /// operations whose provider answers name the same job make one record.
+    ///
+    /// # Errors
+    /// Where the store fails.
     pub async fn lock_new(&self, binding: BindingId) -> Result<Lease, StoreError> {
         self.store.lock(LockKind::NewJobs, binding.0.as_bytes()).await
     }

@@ -18,7 +18,7 @@ pub struct RetryPolicy {
     pub first: Duration,
     /// The longest wait.
     pub longest: Duration,
-    /// As many attempts in all.
+    /// How many attempts there are in all, the first one included.
     pub attempts: u32,
 }
 

@@ -103,6 +103,9 @@ pub struct Reviews {
 
 impl Reviews {
     /// Reads the standing of every record that ever waited.
+    ///
+    /// # Errors
+    /// Where the items cannot be read.
     pub async fn open(store: Arc<dyn Store>) -> Result<Self, StoreError> {
         let reviews = Self { store: Arc::clone(&store), standings: RwLock::default() };
         let mut rows = store::scan_all(&*store, Table::Reviews, b"");
@@ -196,12 +199,18 @@ impl Reviews {
     }
 
     /// The row of an item.
+    ///
+    /// # Errors
+    /// Where it cannot be encoded.
     pub fn row(item: &ReviewItem) -> Result<TableWrite, StoreError> {
         let value = store::encode("review", item)?;
         Ok(TableWrite::new(Table::Reviews, key(&item.company_id, item.id), Some(value)))
     }
 
     /// The change that replaces an item, if it is still as it was in `before`.
+    ///
+    /// # Errors
+    /// Where it cannot be read or encoded.
     pub async fn replace(
         &self,
         before: &ReviewItem,
@@ -215,18 +224,27 @@ impl Reviews {
 
     /// Hold this while you look at a record's standing and put an item about it into the queue: of
     /// two reads that find the same record, one queues it.
+    ///
+    /// # Errors
+    /// Where the store fails.
     pub async fn lock(&self, binding: BindingId, record: &RecordId) -> Result<Lease, StoreError> {
         let key = [binding.0.as_bytes(), record.as_str().as_bytes()].concat();
         self.store.lock(LockKind::Review, &key).await
     }
 
     /// Hold this while you decide about an item: of two decisions, the second one sees the first.
+    ///
+    /// # Errors
+    /// Where the store fails.
     pub async fn lock_item(&self, id: ReviewId) -> Result<Lease, StoreError> {
         self.store.lock(LockKind::Review, id.0.as_bytes()).await
     }
 
     /// The rows of items that are written in one step with their operation. It is known from now on
     /// that there may be a text about their records.
+    ///
+    /// # Errors
+    /// Where one cannot be encoded.
     pub fn plan(&self, items: &[ReviewItem]) -> Result<Vec<TableWrite>, StoreError> {
         items
             .iter()
@@ -240,6 +258,9 @@ impl Reviews {
 
     /// Puts an item into the queue, durably. If this fails, nothing has changed, and the next read
     /// of the record tries again. The caller holds the record's lock.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
     pub async fn put(&self, item: &ReviewItem) -> Result<(), StoreError> {
         store::write(&*self.store, &[Self::row(item)?.into()]).await?;
         self.apply(item);
@@ -255,6 +276,9 @@ impl Reviews {
     }
 
     /// An item, if there is one of this id.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
     pub async fn find(
         &self,
         company: &CompanyId,
@@ -265,6 +289,9 @@ impl Reviews {
     }
 
     /// One page of a company's items, newest first.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
     pub async fn list(
         &self,
         company: &CompanyId,
@@ -305,6 +332,9 @@ impl Reviews {
     }
 
     /// Removes the rows of a deleted binding, whose texts must not outlive it.
+    ///
+    /// # Errors
+    /// Where the store fails.
     pub async fn remove(
         store: &dyn Store,
         company: &CompanyId,

@@ -87,6 +87,9 @@ impl Tenancy {
     /// Refuses an operation in an unknown company, unless it is a write that makes the company:
     /// then it is made now, once, however many first writes come at a time. A write that cannot
     /// succeed makes none.
+    ///
+    /// # Errors
+    /// Where it refuses the operation, `checked` is an error, or the company cannot be made.
     pub async fn enter(
         &self,
         caller: &Caller,

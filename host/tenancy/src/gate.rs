@@ -122,6 +122,9 @@ impl Tenancy {
     }
 
     /// Refuses a request to a company that is unknown, was erased or is being imported.
+    ///
+    /// # Errors
+    /// Where the company is one of these.
     pub async fn usable(&self, caller: &Caller, company: &CompanyId) -> Result<(), ServiceError> {
         match self.closed(company) {
             Some(error) => Err(self.shut_out(caller, Some(company), error).await),

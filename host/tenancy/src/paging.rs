@@ -21,6 +21,9 @@ pub struct Page<T> {
 
 impl Tenancy {
     /// A provider's own cursor out of the sealed one that a caller sent back.
+    ///
+    /// # Errors
+    /// Where the cursor is not valid.
     pub fn provider_cursor(
         &self,
         of: &QueryDigest,
@@ -33,6 +36,9 @@ impl Tenancy {
     }
 
     /// Checks what a caller says of the page of a list that it wants.
+    ///
+    /// # Errors
+    /// Where the cursor or the limit is not valid.
     pub fn page_of(
         &self,
         list: &str,

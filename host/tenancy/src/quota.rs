@@ -45,6 +45,9 @@ impl Tenancy {
     /// operator's and the host's own work, such as deliveries that were accepted before, without an
     /// end. There is no record of the refusal: it would need room, too. Answers the bytes that the
     /// company may have beside those that it has.
+    ///
+    /// # Errors
+    /// Where there is no room, or what the company has cannot be read.
     pub async fn check_quota(
         &self,
         caller: &Caller,
@@ -65,6 +68,9 @@ impl Tenancy {
 
     /// Refuses a change of a company's settings where the company has so much that even that must
     /// end. The operator's goes on.
+    ///
+    /// # Errors
+    /// Where it has so much, or what it has cannot be read.
     pub async fn check_settings(
         &self,
         caller: &Caller,
@@ -79,6 +85,9 @@ impl Tenancy {
 
     /// Refuses a new idempotency key of a company that has no room even for reads: what is asked
     /// for may go on without one.
+    ///
+    /// # Errors
+    /// Where there is no room, or what the company has cannot be read.
     pub async fn check_key(&self, caller: &Caller, company: &CompanyId) -> Result<(), StoreError> {
         let held = self.store.held(company).await?;
         match held.level() == DiskLevel::Spent && caller.role() != Role::Operator {

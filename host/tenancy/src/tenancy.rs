@@ -29,11 +29,11 @@ pub struct TenancyParts {
     pub activity: Arc<ActivityLog>,
     /// The rows of records.
     pub records: Arc<Records>,
-    /// Deliveries, jobs and review items, which end with time.
+    /// Deliveries, which end with time.
     pub deliveries: Arc<Deliveries>,
-    #[allow(missing_docs, reason = "said above")]
+    /// Extraction jobs, which end with time.
     pub jobs: Arc<Jobs>,
-    #[allow(missing_docs, reason = "said above")]
+    /// Review items, whose texts end with time.
     pub reviews: Arc<Reviews>,
     /// Tokens and whose they are.
     pub tokens: Arc<Tokens>,

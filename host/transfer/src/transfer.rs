@@ -1,4 +1,4 @@
-//! What moves companies.
+//! What export, import and erasure are built on.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// On these parts; `data_dir` has the directories of the companies.
+    /// Moves the companies of these parts; `data_dir` has their directories.
     pub fn new(
         parts: Parts,
         (operations, control): (Arc<Operations>, Arc<Control>),

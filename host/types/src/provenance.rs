@@ -181,7 +181,7 @@ impl SourceRef {
 const CLIENTS: [&str; 2] = ["mcp", "apropos"];
 
 /// What triggered an automatic call. Kinds beyond the plan's five are carried by name, so that one
-/// can be added without a change of the core.
+/// can be added without a change of the host.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
 #[schemars(transform = super::schema::hook_kind)]

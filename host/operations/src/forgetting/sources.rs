@@ -170,6 +170,9 @@ impl Operations {
 
     /// Hold this while something replaces what came from a source before, so that of two revisions
     /// one waits.
+    ///
+    /// # Errors
+    /// Where the store fails.
     #[boxed]
     pub async fn lock_source(&self, source: &SourceRef) -> Result<Lease, StoreError> {
         let selector = SourceSelector::of(source).unwrap_or_default();
