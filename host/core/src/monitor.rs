@@ -37,7 +37,7 @@ pub trait MetricSource: Send + Sync {
     fn gauges<'a>(&'a self, control: &'a Control, now: Timestamp) -> ReadingGauges<'a>;
 }
 
-/// Looks at a host and changes nothing in it.
+/// Looks at a host. It changes nothing; what it asks providers has entries in the operation log.
 pub struct Monitor {
     tenancy: Arc<Tenancy>,
     operations: Arc<Operations>,

@@ -1,5 +1,5 @@
-//! Replaying and discarding deliveries. Those of forgotten sources and scopes are discarded, and the
-//! review queue keeps no text of them.
+//! Replaying and discarding deliveries. Those of forgotten sources and scopes are discarded, and
+//! the review queue keeps no text of them.
 
 use async_recursion::async_recursion as boxed;
 use std::collections::HashSet;

@@ -1,5 +1,5 @@
-//! What operations do with the rows of records: whose records a caller is answered, and the rows of
-//! what an operation wrote.
+//! What operations do with the rows of records: they keep from an answer what its reader may not
+//! see, and write the rows of what an operation made.
 
 use async_recursion::async_recursion as boxed;
 

@@ -4,9 +4,9 @@
 //! A host keeps four kinds of state outside of the store:
 //!
 //! - Counters: operation numbers ([`crate::OperationLog::take_sequence`]) and what was spent in
-//!   this period (`Ledger` in `oplog`). Numbers are reserved through the store. What was spent is read
-//!   from the sums once and counted in memory; a store for several hosts must report the others'
-//!   cost events through [`ChangeFeed`] so that each host counts them.
+//!   this period (`Ledger` in `oplog`). Numbers are reserved through the store. What was spent is
+//!   read from the sums once and counted in memory; a store for several hosts must report the
+//!   others' cost events through [`ChangeFeed`] so that each host counts them.
 //! - Caches: bindings, tokens, review standings, budgets and company settings are read from tables
 //!   into memory. [`ChangeFeed`] keeps them current.
 //! - Ownership: which process runs a job or delivers a hook. [`Leases`] decides that.

@@ -3,8 +3,8 @@
 //!
 //! Nothing that the file says is trusted. Every id in it must belong to it. What its bindings may
 //! reach and use is a request: an operator decides about it, and until then the records of such a
-//! binding wait (`waiting.rs`). Lines, values and bindings are bounded, and so is what is not on
-//! disk yet.
+//! binding wait (`queues/src/waiting.rs`). Lines, values and bindings are bounded, and so is what
+//! is not on disk yet.
 
 mod lines;
 mod options;
