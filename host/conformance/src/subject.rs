@@ -36,7 +36,8 @@ pub(crate) struct Candidate {
 /// Why the provider's schema of its configuration cannot be used, if it has one and it cannot.
 pub(crate) async fn schema_problem(service: &Service, component: &Component) -> Option<String> {
     let schema = component.description().config_schema.as_ref()?;
-    service.control().sandbox().config_errors(schema, &Value::Object(JsonObject::new())).await.err()
+    let (sandbox, config) = (service.control().sandbox(), Value::Object(JsonObject::new()));
+    sandbox.config_errors(schema, &config).await.err().map(|error| error.to_string())
 }
 
 /// The binding of one rule. Its scope is of that rule only, too: a provider may store all scopes in

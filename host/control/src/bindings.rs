@@ -21,7 +21,6 @@ use memhost_types::{
     JsonObject, ProviderKey, RequestedGrants, Target, VersionChoice,
 };
 
-mod check;
 mod view;
 
 /// A request to make a binding.
@@ -109,7 +108,7 @@ impl Control {
         if !plugin.is_present() && matches!(request.version, VersionChoice::Follow(_)) {
             return Err(self.operations.no_provider(&request.provider_key));
         }
-        self.check(&plugin, &request.config, &request.limits).await?;
+        self.operations.check_config(company, &plugin, &request.config, &request.limits).await?;
         let grants = request.grants.unwrap_or_else(|| self.serving.default_grants(&plugin));
         check_grants(&grants)?;
         check_asked(&grants, described(&plugin), &request.config, &Grants::default())?;
@@ -158,7 +157,7 @@ impl Control {
         let limits = request.limits.as_ref().unwrap_or(&present.limits);
         if request.version.is_some() || request.config.is_some() || request.limits.is_some() {
             let plugin = self.operations.build_for(&present.provider_key, version).await?;
-            self.check(&plugin, config, limits).await?;
+            self.operations.check_config(company, &plugin, config, limits).await?;
         }
         let by = (caller.principal(), ActivityAction::BindingChanged);
         let change = |binding: &mut Binding| {
@@ -286,7 +285,9 @@ impl Control {
     #[boxed]
     pub async fn can_be_served(&self, binding: &Binding) -> Result<(), ServiceError> {
         let plugin = self.operations.build_for(&binding.provider_key, &binding.version).await?;
-        self.check(&plugin, &binding.config, &binding.limits).await
+        self.operations
+            .check_config(&binding.company_id, &plugin, &binding.config, &binding.limits)
+            .await
     }
 
     /// Makes a request of what an imported binding may reach and use, unless an operator accepts

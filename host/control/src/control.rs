@@ -44,16 +44,11 @@ pub struct Control {
 
 impl Control {
     /// The control plane on these parts. `sandbox` runs the checks of configurations.
-    pub fn new(
-        parts: Parts,
-        operations: Arc<Operations>,
-        secrets: Arc<SecretStore>,
-        sandbox: Sandbox,
-    ) -> Self {
+    pub fn new(parts: Parts, operations: Arc<Operations>, secrets: Arc<SecretStore>) -> Self {
         Self {
             operations,
             secrets,
-            sandbox,
+            sandbox: parts.sandbox,
             wake: Arc::clone(&parts.oplog.wake),
             tenancy: parts.tenancy,
             store: parts.store,

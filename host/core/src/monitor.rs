@@ -61,13 +61,12 @@ impl Monitor {
     pub(crate) fn new(
         parts: Parts,
         (operations, control): (Arc<Operations>, Arc<Control>),
-        sandbox: Sandbox,
         (data_dir, store_id): (PathBuf, uuid::Uuid),
     ) -> Self {
         Self {
             operations,
             control,
-            sandbox,
+            sandbox: parts.sandbox,
             data_dir,
             store_id,
             metric_sources: Attached::default(),

@@ -226,13 +226,14 @@ impl Service {
             deliveries,
             jobs,
             reviews,
+            sandbox,
             policies,
             cursors: keys.cursors(),
             digest_key: keys.digests(),
             zero_config: options.zero_config,
         };
         let own = (data_dir, keys.store_id());
-        let service = Arc::new(Self::new(parts, secrets, sandbox, own, options.retry));
+        let service = Arc::new(Self::new(parts, secrets, own, options.retry));
         if options.has_background {
             let erasing = Arc::clone(&service.transfer);
             memhost_executor::spawn(async move {
@@ -251,21 +252,15 @@ impl Service {
     fn new(
         parts: Parts,
         secrets: Arc<SecretStore>,
-        sandbox: Sandbox,
         (data_dir, store_id): (PathBuf, uuid::Uuid),
         retry: RetryPolicy,
     ) -> Self {
         let operations = Arc::new(Operations::new(parts.clone()));
-        let control = Arc::new(Control::new(
-            parts.clone(),
-            Arc::clone(&operations),
-            Arc::clone(&secrets),
-            sandbox.clone(),
-        ));
+        let control =
+            Arc::new(Control::new(parts.clone(), Arc::clone(&operations), Arc::clone(&secrets)));
         let both = (Arc::clone(&operations), Arc::clone(&control));
         let transfer = Transfer::new(parts.clone(), both.clone(), secrets, data_dir.clone());
-        let monitor =
-            Monitor::new(parts.clone(), both.clone(), sandbox, (data_dir.clone(), store_id));
+        let monitor = Monitor::new(parts.clone(), both.clone(), (data_dir.clone(), store_id));
         Self {
             tenancy: Arc::clone(&parts.tenancy),
             background: Arc::new(Background::new(parts.clone(), both, retry)),

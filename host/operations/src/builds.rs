@@ -120,6 +120,8 @@ impl Operations {
         if !plugin.is_present() {
             return Err(self.no_provider(&provider_key));
         }
+        let limits = BindingLimits::default();
+        self.check_config(company, &plugin, &config, &limits).await?;
         let new = NewBinding {
             key: "default".parse().map_err(ServiceError::host)?,
             provider_key,
@@ -127,7 +129,7 @@ impl Operations {
             grants: self.serving.default_grants(&plugin),
             reviewed: requested(&plugin, &config),
             config,
-            limits: BindingLimits::default(),
+            limits,
             policy: BindingPolicy::default(),
             make_default: true,
         };

@@ -9,6 +9,7 @@ mod browse;
 mod builds;
 mod call;
 mod capture;
+mod check;
 mod correct;
 mod corrected;
 mod corrections;

@@ -15,6 +15,7 @@ use memhost_registry::ActivityLog;
 use memhost_registry::bindings::Bindings;
 use memhost_registry::plugins::Plugins;
 use memhost_registry::versions::ServingBindings;
+use memhost_sandbox::Sandbox;
 use memhost_store::Store;
 use memhost_tenancy::Tenancy;
 use memhost_types::CursorKey;
@@ -48,6 +49,8 @@ pub struct Parts {
     pub reviews: Arc<Reviews>,
     /// Records of an import that wait for grants.
     pub waiting: Arc<WaitingRecords>,
+    /// The engine.
+    pub sandbox: Sandbox,
     /// The policies of bindings.
     pub policies: Arc<Attached<dyn WritePolicy>>,
     /// Seals the cursors of pages.
@@ -73,6 +76,7 @@ pub struct Operations {
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) reviews: Arc<Reviews>,
     pub(crate) waiting: Arc<WaitingRecords>,
+    pub(crate) sandbox: Sandbox,
     pub(crate) policies: Arc<Attached<dyn WritePolicy>>,
     pub(crate) cursors: CursorKey,
     pub(crate) digest_key: [u8; 32],
@@ -102,6 +106,7 @@ impl Operations {
             jobs: parts.jobs,
             reviews: parts.reviews,
             waiting: parts.waiting,
+            sandbox: parts.sandbox,
             policies: parts.policies,
             cursors: parts.cursors,
             digest_key: parts.digest_key,

@@ -10,6 +10,7 @@ mod config;
 mod process;
 
 pub use self::child::{CompileSetup, compile_component};
+pub use self::config::ConfigCheckError;
 use super::compiler::Compiler;
 use super::engine::Sandbox;
 use super::error::AdmissionError;

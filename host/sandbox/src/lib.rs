@@ -33,7 +33,7 @@ mod ticker;
 
 pub use answer::{Answer, CaptureAnswer, ForgetAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
 pub use cache::CacheKey;
-pub use compile::{CompileSetup, compile_component};
+pub use compile::{CompileSetup, ConfigCheckError, compile_component};
 pub use compiler::{CompileLimits, CompileStop, Compiler, CompilerProcess};
 pub use component::{Component, Inspection, MAX_COMPONENT_BYTES};
 pub use contract::OptionalInterface;
