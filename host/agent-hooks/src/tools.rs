@@ -18,8 +18,8 @@
 //! Then say in `host/docs/agents.md` what a user does with it, and accept the new help text (`cargo
 //! insta review`).
 //!
-//! A tool whose settings have a form that no other tool has needs a variant of `SettingsFormat`, too:
-//! see `settings_entries.rs`.
+//! A tool whose settings have a form that no other tool has needs a variant of `SettingsFormat`,
+//! too: see `settings_entries.rs`.
 
 mod claude;
 mod codex;
