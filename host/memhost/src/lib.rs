@@ -2,8 +2,8 @@
 //!
 //! [`Service`] is the host. It owns a data directory and runs the providers. Its parts have the
 //! calls: [`Service::operations`] has a method for each memory operation. A method that takes the
-//! [`Caller`] that it is done for authorizes it and leaves a record. The others are for the crates of
-//! the host and authorize nobody. [`types`] has the requests
+//! [`Caller`] that it is done for authorizes it and leaves a record. The others are for the crates
+//! of the host and authorize nobody. [`types`] has the requests
 //! and answers, and [`server`] serves the host over HTTP, or without a network in
 //! [`server::InProcess`].
 //!

@@ -51,7 +51,7 @@ pub(crate) async fn show(record: RecordView<permission::Get>) -> Result<Response
                 (panel("about", "Details", about(&record, &found, row.as_ref())))
                 (panel(
                     "source", "Source",
-                    &source_details(&record, found.source.as_ref(), row.as_ref()),
+                    source_details(&record, found.source.as_ref(), row.as_ref()),
                 ))
                 @if let Some(touched) = touched { (touched.panel(&record)) }
             }
