@@ -291,7 +291,11 @@ fn set<T: Copy + PartialOrd + Display>(
     in_range(key, value, range)
 }
 
-fn in_range<T: PartialOrd + Display>(key: &str, value: T, range: RangeInclusive<T>) -> Result<()> {
+fn in_range<T: PartialOrd + Display + Copy>(
+    key: &str,
+    value: T,
+    range: RangeInclusive<T>,
+) -> Result<()> {
     if range.contains(&value) {
         return Ok(());
     }
