@@ -26,7 +26,7 @@ impl Network {
     /// Sets the secrets of a company, for all origins that are requested.
     ///
     /// # Errors
-    /// As [`Service::set_secret`].
+    /// As [`Control::set_secret`](memhost_core::Control::set_secret).
     pub async fn set_secrets(
         &self,
         service: &Service,

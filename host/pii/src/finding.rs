@@ -77,7 +77,7 @@ pub enum PiiKind {
 }
 
 impl PiiKind {
-    /// The text that [`redact`] puts in place of a finding. No placeholder is itself a
+    /// The text that [`redact`](crate::redact) puts in place of a finding. No placeholder is itself a
     /// [`PiiRisk::High`] finding.
     #[must_use]
     pub const fn placeholder(self) -> &'static str {
