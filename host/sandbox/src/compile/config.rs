@@ -61,8 +61,8 @@ impl Sandbox {
             AdmissionError::NotCompiled { limits, .. } => {
                 let (cpu, clock) = (limits.cpu_seconds, limits.time.as_secs());
                 ConfigCheckError::Schema(format!(
-                    "checking a configuration with it takes more than {cpu} s of computing, {clock} \
-                     s by the clock or 1 GiB"
+                    "checking a configuration with it takes more than {cpu} s of computing, \
+                     {clock} s by the clock or 1 GiB"
                 ))
             }
             other => failed(&other),
