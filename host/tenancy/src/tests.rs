@@ -212,13 +212,14 @@ async fn an_erased_company_stays_closed_and_its_tombstone_is_signed() {
 async fn a_company_that_is_being_imported_is_closed_until_the_guard_is_dropped() {
     let (room, acme, operator) = (Room::new().await, company("acme"), Caller::operator());
     room.tenancy.make_company(&operator, &acme).await.unwrap();
+    let ada = room.caller(&room.agent(&acme).await).await.unwrap();
     let guard = room.tenancy.begin_import(&acme).unwrap();
     assert!(room.tenancy.begin_import(&acme).is_none(), "one at a time");
     let closed = room.tenancy.allow(&operator, Act::View, Some(&acme)).await.unwrap_err();
     assert!(matches!(closed, ServiceError::Importing { .. }), "{closed}");
     // Numbers of imported operations are their own: a refusal may take none.
-    let ada = Caller::operator().not_accepted("is revoked");
-    drop(room.tenancy.allow(&ada, Act::Administer, Some(&acme)).await);
+    let denied = room.tenancy.allow(&ada, Act::Administer, Some(&acme)).await.unwrap_err();
+    assert!(matches!(denied, ServiceError::Importing { .. }), "{denied}");
     assert_eq!(room.refusals(&acme).await, 0);
     drop(guard);
     room.tenancy.allow(&operator, Act::View, Some(&acme)).await.unwrap();
