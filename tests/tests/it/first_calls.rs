@@ -71,3 +71,14 @@ async fn a_new_company_accepts_many_first_calls_of_every_kind_at_once() {
         assert!(wrong.is_empty(), "{} of {}: {wrong:?}", wrong.len(), answers.len());
     }
 }
+
+/// A binding that nobody asked for gets no more than the host allows.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_first_write_makes_no_binding_above_the_limits_of_the_host() {
+    let host = TestHost::with(&[], |options| options.sandbox.max_memory_bytes = 64 << 20);
+    let host = host.await.unwrap();
+    let refused = host.write("acme", "The gate is red").await.unwrap_err();
+    assert!(refused.to_string().contains("memoryBytes"), "{refused}");
+    let bindings = host.service().control().bindings(&memhost_tests::parse("acme")).await.unwrap();
+    assert!(bindings.is_empty());
+}
