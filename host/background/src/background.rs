@@ -1,4 +1,4 @@
-//! What background work consists of.
+//! The type [`Background`].
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -1,4 +1,4 @@
-//! What the control plane consists of.
+//! The type [`Control`].
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What figures of systems in front are counted from: rows of records, and operations.
+//! Reads rows of records and operations, for the figures of systems in front.
 
 use async_recursion::async_recursion as boxed;
 

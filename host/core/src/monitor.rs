@@ -1,4 +1,4 @@
-//! What watches a host: health checks, and what the metrics have beside their counters.
+//! Health checks of a host, and the figures that its metrics have beside their counters.
 
 pub(crate) mod check;
 mod doctor;

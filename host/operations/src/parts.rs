@@ -1,4 +1,4 @@
-//! What operations need: the crates below, each with the rows that it owns.
+//! The type [`Operations`], and the parts that it is built on: each owns its rows.
 
 use std::sync::Arc;
 

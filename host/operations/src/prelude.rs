@@ -1,4 +1,4 @@
-//! What every operation's file names.
+//! The imports that every operation's file has.
 
 pub(crate) use std::sync::Arc;
 

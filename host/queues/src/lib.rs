@@ -1,5 +1,5 @@
-//! What waits: deliveries of hooks, extraction jobs, review items, and records of an import. Each
-//! is a row until somebody takes it or decides about it.
+//! The queues of a host: deliveries of hooks, extraction jobs, review items, and records of an
+//! import. Each entry is a row until somebody takes it or decides about it.
 //!
 //! This crate owns the tables `Deliveries`, `Jobs`, `JobIndex`, `Due`, `Reviews` and `Waiting`, and
 //! the marks of bindings for which records wait. It calls no provider and knows no caller.

@@ -1,4 +1,4 @@
-//! Whose records a caller is answered.
+//! The reader that a caller is: it decides which private records are in an answer.
 
 use memhost_access::Caller;
 use memhost_records::{Reader, Viewer};

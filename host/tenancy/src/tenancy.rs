@@ -1,4 +1,4 @@
-//! What the companies of a host consist of. The methods are in the modules of what they do.
+//! The type [`Tenancy`]. Its methods are in the modules that are named after what they do.
 
 use std::sync::Arc;
 

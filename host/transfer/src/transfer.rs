@@ -1,4 +1,4 @@
-//! What export, import and erasure are built on.
+//! The type [`Transfer`].
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What the metrics have beside their counters: it is read at the time of the request.
+//! The figures that the metrics have beside their counters, read at the time of the request.
 
 use async_recursion::async_recursion as boxed;
 

@@ -1,4 +1,4 @@
-//! Whether what systems in front are configured with is there.
+//! Checks that the companies and bindings exist that the configuration of systems in front names.
 
 use std::sync::Arc;
 

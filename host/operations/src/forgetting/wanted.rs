@@ -1,4 +1,4 @@
-//! What is to be forgotten, by scope or by source.
+//! The selection of records to forget, by scope or by source.
 
 use jiff::Timestamp;
 

@@ -1,4 +1,4 @@
-//! What an operator decides before an import, and what came of it.
+//! The options and the result of an import.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
