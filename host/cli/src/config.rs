@@ -268,7 +268,12 @@ fn with_nearest(error: &str) -> String {
     let Some((_, names)) = of_file else { return error.to_owned() };
     let mut names = names.split('`').step_by(2);
     let unknown = names.next().unwrap_or_default();
-    format!("unknown key `{unknown}`{}", argument::did_you_mean(unknown, names))
+    let known: Vec<&str> = names.collect();
+    let advice = match argument::did_you_mean(unknown, known.iter().copied()) {
+        near if near.is_empty() => format!("; the keys are {}", known.join(", ")),
+        near => near,
+    };
+    format!("unknown key `{unknown}`{advice}")
 }
 
 fn link(
