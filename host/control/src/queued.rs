@@ -88,8 +88,8 @@ impl Control {
             if changed == MOST_CHANGED {
                 return Ok(ChangedCount { changed, more: true });
             }
-            self.operations.change_one(caller, &delivery, action).await?;
-            changed += 1;
+            let is_changed = self.operations.change_if_possible(caller, delivery, action).await?;
+            changed += u32::from(is_changed);
         }
         Ok(ChangedCount { changed, more: false })
     }
@@ -180,8 +180,14 @@ impl Control {
             if changed == MOST_CHANGED {
                 return Ok(ChangedCount { changed, more: true });
             }
-            self.retry_job(caller, company, job.id).await?;
-            changed += 1;
+            match self.retry_job(caller, company, job.id).await {
+                Ok(_) => changed += 1,
+                // It was retried or removed meanwhile.
+                Err(ServiceError::Work(
+                    BackgroundError::JobStatus { .. } | BackgroundError::NoJob { .. },
+                )) => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(ChangedCount { changed, more: false })
     }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use crate::Operations;
 use memhost_access::Caller;
 use memhost_queues::{BackgroundError, ReviewError};
-use memhost_registry::NewActivity;
+use memhost_registry::{BindingError, NewActivity};
 use memhost_store::{self as store, Change};
 use memhost_tenancy::ServiceError;
 use memhost_types::{
@@ -90,6 +90,33 @@ impl Operations {
         Ok(after)
     }
 
+    /// The same for one of many, whose status may change at any time: an attempt that changes it
+    /// first is no error. False: its status does not allow the action any more.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    #[boxed]
+    pub async fn change_if_possible(
+        &self,
+        caller: &Caller,
+        mut delivery: Delivery,
+        action: DeliveryAction,
+    ) -> Result<bool, ServiceError> {
+        while action.takes(delivery.status) {
+            match self.change_one(caller, &delivery, action).await {
+                Ok(_) => return Ok(true),
+                Err(ServiceError::Binding(BindingError::Conflict { .. })) => {}
+                Err(error) => return Err(error),
+            }
+            match self.deliveries.get(&delivery.company_id, delivery.id.0).await {
+                Ok(changed) => delivery = changed,
+                Err(BackgroundError::NoDelivery { .. }) => return Ok(false),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(false)
+    }
+
     /// Gives up deliveries that are meant, came until then and have not been captured, those that
     /// wait for a person, too: their material must not stay. Answers which.
     pub(crate) async fn discard_of(
@@ -116,12 +143,14 @@ impl Operations {
         drop(all);
         let mut discarded = Vec::with_capacity(waiting.len());
         for delivery in waiting {
-            if delivery.status != DeliveryStatus::Held {
-                self.change_one(caller, &delivery, DeliveryAction::Discard).await?;
-            } else if !self.reject_held(caller, company, delivery.id).await? {
-                continue;
+            let id = delivery.id;
+            let is_discarded = match delivery.status {
+                DeliveryStatus::Held => self.reject_held(caller, company, id).await?,
+                _ => self.change_if_possible(caller, delivery, DeliveryAction::Discard).await?,
+            };
+            if is_discarded {
+                discarded.push(id);
             }
-            discarded.push(delivery.id);
         }
         self.clear_reviews_of(company, &found).await?;
         Ok(discarded)

@@ -75,6 +75,29 @@ async fn what_comes_after_the_request_is_not_given_up() {
     assert_eq!(later["discarded"].as_array().unwrap().len(), 1, "{later}");
 }
 
+/// Deliveries that are tried while their source is forgotten are given up all the same: the request
+/// does not fail because an attempt has changed one of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deliveries_that_are_tried_meanwhile_are_given_up() {
+    let clock = TestClock::new();
+    let shared = Arc::clone(&clock);
+    let host = TestHost::with(&["extracts"], |options| options.clock = shared).await.unwrap();
+    let api = Api::new(&host);
+    bind(&api, "acme", "extracts", &json!({})).await;
+    api.patch(BINDING, &json!({"enabled": false})).await.fine();
+    for round in 0..5 {
+        for number in 0..40 {
+            let mut event = revision(&format!("r{round}-{number}"), &comment("c1"), "said");
+            event["bindingKey"] = json!("extracts");
+            api.post(HOOKS, &event).await.fine();
+        }
+        // All are due now, and are postponed one after another.
+        clock.advance(SignedDuration::from_hours(1));
+        let gone = api.post(FORGET, &of(&json!([{"commentId": "c1"}]))).await.fine();
+        assert_eq!(gone["discarded"].as_array().unwrap().len(), 40, "{gone}");
+    }
+}
+
 /// One operation forgets at most 1,000 records. What a provider only hides stays, and is not asked
 /// for a second time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
