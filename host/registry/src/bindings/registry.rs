@@ -165,6 +165,14 @@ impl Bindings {
         Ok(())
     }
 
+    /// Takes over one binding that an import has written: reading all of them for each one would
+    /// take the longer the more there are.
+    pub fn take_over(&self, binding: Binding) {
+        self.cache(&binding.company_id.clone(), |company| {
+            company.bindings.insert(binding.key.clone(), Arc::new(binding));
+        });
+    }
+
     async fn read(
         store: &dyn Store,
         prefix: &[u8],
