@@ -115,7 +115,9 @@ async fn half_sent_bodies_keep_nobody_out() {
     }
     assert!(served.get("/healthz").await.starts_with("HTTP/1.1 200"));
     assert!(served.get("/control/v1/plugins").await.starts_with("HTTP/1.1 200"));
-    served.serving.stop().await.unwrap();
+    // Nor do they hold up the end of the host, which waits 10 s for what is in progress.
+    let ends = tokio::time::timeout(Duration::from_secs(8), served.serving.stop());
+    ends.await.expect("the host waits for half a request").unwrap();
 }
 
 /// What the host keeps of bodies is bounded, however many connections there are.

@@ -19,19 +19,23 @@ use hyper_util::rt::TokioIo;
 use memhost_http::{Problem, ProblemCode};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 use tower::ServiceExt;
 
-use super::places::{Connection, Phase, Place};
+use super::places::{Connection, Phase, Place, State};
 use super::request_body::RequestBody;
 use super::stream::Timed;
 
 /// The longest head of a request, in bytes: its line with the address and the query, and its
 /// headers.
 pub const MAX_HEAD_BYTES: usize = 64 * 1024;
+/// How long a host that stops waits for the rest of a request, from the last bytes that came. With
+/// none, half a request would hold it up until its grace is over.
+const LAST_WAIT: Duration = Duration::from_secs(1);
 
 impl Place {
     /// Serves the connection until it ends, waits for too long, or somebody needs its place. From
-    /// `stop` on it ends after the request that it has.
+    /// `stop` on it ends after the request that it has, if the rest of that comes.
     pub(crate) async fn serve(
         self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -63,8 +67,24 @@ impl Place {
                     is_stopping = true;
                     serving.as_mut().graceful_shutdown();
                 }
+                () = silent(&connection), if is_stopping => return,
             }
         }
+    }
+}
+
+/// Resolves once the host has waited for the other side for [`LAST_WAIT`].
+async fn silent(connection: &Connection) {
+    loop {
+        let now = Instant::now();
+        let since = match &*connection.state.lock() {
+            State { phase: Phase::Busy, .. } => now,
+            State { since, head_began, .. } => head_began.unwrap_or(*since),
+        };
+        if since + LAST_WAIT <= now {
+            return;
+        }
+        sleep_until(since + LAST_WAIT).await;
     }
 }
 
