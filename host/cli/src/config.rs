@@ -119,6 +119,7 @@ impl HostConfig {
     /// The options of a host on `data_dir`.
     pub(super) fn options(self, data_dir: &Path) -> Result<HostOptions> {
         let mut options = ServiceOptions::new(data_dir);
+        options.compiled_dir = user_files::named_compiled_dir();
         options.sandbox.compiler = self.compiler()?;
         let keys = self.trusted_keys.iter().enumerate().map(|(index, key)| {
             key.parse::<TrustedKey>()

@@ -24,6 +24,11 @@ pub(super) fn compiled_dir() -> Option<PathBuf> {
     Some(given(CACHE_VARIABLE).or_else(|| below("XDG_CACHE_HOME", ".cache"))?.join("compiled"))
 }
 
+/// The same for `serve`, whose data directory has one of its own: only where the variable names it.
+pub(super) fn named_compiled_dir() -> Option<PathBuf> {
+    Some(given(CACHE_VARIABLE)?.join("compiled"))
+}
+
 /// Checks that a directory is a host's: a command that reads must not make one, and say that all is
 /// well in it.
 pub(super) fn check_data(argument: &str, data_dir: &Path) -> Result<()> {
