@@ -39,6 +39,12 @@ pub fn compiled_dir() -> PathBuf {
     cache_dir().join("compiled")
 }
 
+/// Whether the long tests run in their whole form. `MEMHOST_TESTS_WHOLE=1` asks for it, which
+/// `.ci/run` sets: more rounds, more calls at once, and every rule.
+pub fn is_whole() -> bool {
+    std::env::var_os("MEMHOST_TESTS_WHOLE").is_some()
+}
+
 /// A tool that a test needs beside the toolchain: a browser, an interpreter, a package. If it is
 /// missing, the test says so and ends. With `MEMHOST_TESTS_NEED_TOOLS`, which `.ci/run` sets, a
 /// missing tool fails the test.

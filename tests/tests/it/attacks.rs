@@ -1,9 +1,9 @@
 //! Attacks by callers, and by an endpoint that the host asks: the real program, an attacker, a
 //! neighbour who asks its own company, and somebody who looks whether the host is well.
 //!
-//! The short form runs with the other tests: each attack for some rounds, with what must hold
-//! whatever the machine does. `just attacks` runs the whole form: each attack for seconds on a host
-//! of its own, beside measured neighbours.
+//! Each attack runs with the other tests for some rounds, a third of them in the short form, with
+//! what must hold whatever the machine does. `just attacks` runs each one for seconds on a host of
+//! its own, beside measured neighbours.
 
 mod bodies;
 mod connections;
@@ -18,6 +18,7 @@ mod words;
 use std::time::{Duration, Instant};
 
 use self::harness::{Host, Round};
+use memhost_tests::is_whole;
 
 /// One attack.
 #[derive(Clone, Copy)]
@@ -25,7 +26,7 @@ struct Attack {
     name: &'static str,
     /// Attackers at the same time.
     threads: usize,
-    /// Rounds of each one in the short form.
+    /// Rounds of each one beside the other tests.
     rounds: u64,
     /// One round. An error says what the host did wrong.
     run: Round,
@@ -50,7 +51,8 @@ fn attacks_are_answered_and_bounded() {
     let mut wrong = Vec::new();
     for attack in all() {
         let (before, started) = (host.resident(), Instant::now());
-        let (errors, reached) = host.besieged(&attack, attack.rounds);
+        let rounds = if is_whole() { attack.rounds } else { attack.rounds.div_ceil(3) };
+        let (errors, reached) = host.besieged(&attack, rounds);
         let (name, took) = (attack.name, started.elapsed());
         eprintln!("{name}: {} MiB, at most {} MiB, {took:.1?}", mib(before), mib(reached));
         wrong.extend(errors.into_iter().map(|error| format!("{name}: {error}")));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use memhost_core::{CompileLimits, Compiler, CompilerProcess, ServiceOptions};
 use memhost_sandbox::{Sandbox, SandboxOptions};
-use memhost_tests::{TestHost, cache_dir, eventually, stamped};
+use memhost_tests::{TestHost, cache_dir, eventually, is_whole, stamped};
 use serde_json::{Value, json};
 use ureq::http::Request;
 
@@ -199,7 +199,8 @@ async fn a_hostile_schema_of_a_configuration_is_stopped_and_an_ordinary_one_is_q
         ..SandboxOptions::default()
     };
     let sandbox = Sandbox::new(options).unwrap();
-    for (schema, config) in hostile_schemas() {
+    // The short form has one that computes for long and one that takes much memory.
+    for (schema, config) in hostile_schemas().into_iter().step_by(if is_whole() { 1 } else { 4 }) {
         let began = Instant::now();
         let checked = sandbox.config_errors(&schema, &config).await;
         println!("{:.60} {checked:.100?} {:?}", schema.to_string(), began.elapsed());

@@ -1,7 +1,7 @@
 //! `kill -9` at random moments under load: acknowledged writes are stored once, others are stored
 //! as a whole or not at all, and operations in progress are shown as interrupted.
 //!
-//! `MEMHOST_CRASH_ROUNDS` sets the number of rounds; the default is 20.
+//! `MEMHOST_CRASH_ROUNDS` sets the number of rounds; the default is 20, and 8 in the short form.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use memhost_tests::{TestHost, caller, list, parse};
+use memhost_tests::{TestHost, caller, is_whole, list, parse};
 use memhost_types::{BindingLimits, OperationFilter, OperationId, Outcome};
 use serde_json::{Value, json};
 
@@ -57,6 +57,11 @@ impl Acknowledged {
             _ => {}
         }
     }
+}
+
+fn rounds() -> usize {
+    let given = std::env::var("MEMHOST_CRASH_ROUNDS");
+    given.map_or(if is_whole() { 20 } else { 8 }, |rounds| rounds.parse().unwrap())
 }
 
 fn one_round(
@@ -110,8 +115,7 @@ fn killed(worker: &str, data: &Path, plugins: &Path, round: usize, lifetime: Dur
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_acknowledged_is_lost_or_doubled() {
-    let rounds: usize =
-        std::env::var("MEMHOST_CRASH_ROUNDS").map_or(20, |rounds| rounds.parse().unwrap());
+    let rounds = rounds();
     let mut host = TestHost::new(&["reference"]).await.unwrap();
     for (company, provider) in COMPANIES {
         host.bind(company, provider, BindingLimits::default()).await.unwrap();
@@ -268,8 +272,7 @@ async fn records(host: &TestHost, company: &str) -> HashMap<String, String> {
 /// Hooks and jobs: what was accepted is delivered in the end, once, and no job succeeds twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_accepted_delivery_is_lost_and_no_job_succeeds_twice() {
-    let rounds: usize =
-        std::env::var("MEMHOST_CRASH_ROUNDS").map_or(20, |rounds| rounds.parse().unwrap());
+    let rounds = rounds();
     let mut host = TestHost::with(&["extracts"], |options| {
         options.retry.first = Duration::from_millis(5);
         options.retry.longest = Duration::from_millis(20);

@@ -122,7 +122,7 @@ fn with_word(directory: &Path) -> Vec<PathBuf> {
         if path.is_dir() {
             found.extend(with_word(&path));
         } else if std::fs::read(&path)
-            .is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(WORD))
+            .is_ok_and(|bytes| memchr::memmem::find(&bytes, WORD.as_bytes()).is_some())
         {
             found.push(path);
         }
