@@ -5,10 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -175,36 +173,32 @@ pub async fn authenticate(
     })
 }
 
-/// The layer that refuses requests without a valid token, and sets the caller of the others.
-pub async fn require_token(
-    State((admin, service)): State<(AdminToken, Arc<Service>)>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    let given = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+/// The caller of a request to the API, from its token and its headers.
+///
+/// # Errors
+/// The answer to a request without a valid token, or with headers that the token may not send.
+pub async fn caller_of(
+    admin: &AdminToken,
+    service: &Service,
+    headers: &HeaderMap,
+) -> Result<Caller, Box<Response>> {
+    let given = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let bearer = given.and_then(|value| {
         let (scheme, token) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
     });
+    let refused = |problem: Problem| Box::new(problem.into_response());
     let caller = match bearer {
-        Some(given) => match authenticate(&admin, &service, given).await {
-            Ok(caller) => caller,
-            Err(error) => return Problem::from(error).into_response(),
-        },
+        Some(given) => authenticate(admin, service, given)
+            .await
+            .map_err(|error| refused(Problem::from(error)))?,
         None => None,
     };
     let detail = match (caller, bearer) {
         (Some(caller), _) => {
-            let whom = act_as(request.headers(), &caller);
-            let caller = match whom {
-                Ok(whom) => service.tenancy().act_for(caller, whom).await.map_err(Problem::from),
-                Err(problem) => Err(problem),
-            };
-            match caller {
-                Ok(caller) => request.extensions_mut().insert(caller),
-                Err(problem) => return problem.into_response(),
-            };
-            return next.run(request).await;
+            let whom = act_as(headers, &caller).map_err(refused)?;
+            let caller = service.tenancy().act_for(caller, whom).await;
+            return caller.map_err(|error| refused(Problem::from(error)));
         }
         (None, Some(_)) => {
             "the token is not accepted: it is unknown, has expired or was revoked; make one with \
@@ -216,7 +210,7 @@ pub async fn require_token(
     };
     let mut response = Problem::new(ProblemCode::Unauthenticated, detail).into_response();
     response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    response
+    Err(Box::new(response))
 }
 
 /// For whom a request acts, as its headers say. A gateway whose variable is not set names nobody by

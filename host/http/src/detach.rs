@@ -1,12 +1,17 @@
-//! The task of a request: it goes on when its client disconnects, and waits for turns if it may
+//! The work of a request: it goes on when its client disconnects, and waits for turns if it may
 //! compute for long.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use axum::body::HttpBody;
 use axum::extract::Request;
 use axum::http::Uri;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use tracing::Instrument;
+use tokio::runtime::Handle;
+use tracing::{Instrument, Span};
 
 use super::problem::{Problem, ProblemCode};
 use memhost_core::Caller;
@@ -29,23 +34,80 @@ fn asks_for_much(uri: &Uri) -> bool {
             .is_some_and(|limit| limit.parse().map_or(true, |limit: u32| limit > MAX_SHORT_PAGE))
 }
 
-/// The layer that finishes a started request also when its client disconnects, so that writes and
-/// costs are recorded and the answer of an idempotency key is stored. A request with a long body,
-/// or with one of an unknown length, is joined, read, checked and answered where it holds up no
-/// others; so is one with a long answer.
+/// How a request is worked on: for which company, and whether that may take long.
+pub struct RequestWork {
+    company: Option<CompanyId>,
+    bytes: usize,
+}
+
+impl RequestWork {
+    /// The work of a request whose caller is known. One with a long body, or with one of an unknown
+    /// length, is joined, read, checked and answered where it holds up no others; so is one with a
+    /// long answer.
+    pub fn of(request: &Request) -> Self {
+        let bytes = request.body().size_hint().upper().filter(|_| !asks_for_much(request.uri()));
+        let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX);
+        let company = request.extensions().get::<Caller>().and_then(Caller::company).cloned();
+        Self { company, bytes }
+    }
+
+    /// Does the work. It goes on in a task of its own once its client disconnects, so that writes
+    /// and costs are recorded and the answer of an idempotency key is stored.
+    pub fn run(
+        self,
+        work: impl Future<Output = Response> + Send + 'static,
+    ) -> impl Future<Output = Response> + Send {
+        let Self { company, bytes } = self;
+        let work = async move {
+            in_turn(company.as_ref().map_or("", CompanyId::as_str), bytes, work).await
+        };
+        Started { work: Some(Box::pin(work)), span: Span::current(), is_begun: false }
+    }
+}
+
+/// The layer that does the work of a request to its end, see [`RequestWork::run`].
 pub async fn detach_from_client(request: Request, next: Next) -> Response {
-    let bytes = request.body().size_hint().upper().filter(|_| !asks_for_much(request.uri()));
-    let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX);
-    let company = request.extensions().get::<Caller>().and_then(Caller::company).cloned();
-    let task = next.run(request).instrument(tracing::Span::current());
-    let task = tokio::spawn(async move {
-        in_turn(company.as_ref().map_or("", CompanyId::as_str), bytes, task).await
-    });
-    task.await.unwrap_or_else(|error| {
-        tracing::error!(%error, "a request ended early");
-        let detail = "the host failed during this request; look at its log";
-        Problem::new(ProblemCode::Host, detail).into_response()
-    })
+    RequestWork::of(&request).run(next.run(request)).await
+}
+
+/// Work that is done where its client waits for it, and in a task of its own once nobody does.
+struct Started {
+    /// `None` once it has ended.
+    work: Option<Pin<Box<dyn Future<Output = Response> + Send>>>,
+    span: Span,
+    is_begun: bool,
+}
+
+impl Future for Started {
+    type Output = Response;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Response> {
+        self.is_begun = true;
+        let Some(work) = &mut self.work else { return Poll::Pending };
+        // A request that panics ends no connection, and is answered.
+        let step = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));
+        let done = match step {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(response)) => response,
+            Err(_) => {
+                tracing::error!("a request panicked");
+                let detail = "the host failed during this request; look at its log";
+                Problem::new(ProblemCode::Host, detail).into_response()
+            }
+        };
+        self.work = None;
+        Poll::Ready(done)
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let Some(work) = self.work.take().filter(|_| self.is_begun) else { return };
+        if let Ok(runtime) = Handle::try_current() {
+            let work = async move { drop(work.await) };
+            runtime.spawn(work.instrument(std::mem::replace(&mut self.span, Span::none())));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -80,6 +142,38 @@ mod tests {
         let is_checked = cfg!(debug_assertions);
         assert_ne!(may_compute_for_long("/query", body(MAX_SHORT_BYTES)).await, is_checked);
         assert_ne!(may_compute_for_long("/query", Body::empty()).await, is_checked);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn work_goes_on_without_its_client_once_it_has_begun() {
+        let (go, wait) = tokio::sync::oneshot::channel::<()>();
+        let (done, is_done) = tokio::sync::oneshot::channel();
+        let request = axum::http::Request::new(Body::empty());
+        let work = |body: Body| RequestWork::of(&Request::new(body));
+        let mut begun = Box::pin(RequestWork::of(&request).run(async move {
+            wait.await.unwrap();
+            done.send(()).unwrap();
+            StatusCode::OK.into_response()
+        }));
+        assert!(
+            begun.as_mut().poll(&mut Context::from_waker(std::task::Waker::noop())).is_pending()
+        );
+        drop(begun);
+        go.send(()).unwrap();
+        is_done.await.unwrap();
+        let (done, is_done) = tokio::sync::oneshot::channel::<()>();
+        drop(work(Body::empty()).run(async move {
+            done.send(()).unwrap();
+            StatusCode::OK.into_response()
+        }));
+        assert!(is_done.await.is_err(), "what nobody has begun is not done");
+    }
+
+    #[tokio::test]
+    async fn work_that_panics_is_answered() {
+        let request = Request::new(Body::empty());
+        let answer = RequestWork::of(&request).run(async { panic!("the work fails") }).await;
+        assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
     }
 
     #[test]

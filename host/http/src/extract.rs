@@ -1,12 +1,10 @@
 //! Extractors of bodies, the company and queries, with errors that name the field.
 
-use std::collections::HashMap;
-
 use aide::OperationInput;
 use aide::generate::GenContext;
 use aide::openapi::{MediaType, Operation};
 use axum::body::Bytes;
-use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use schemars::JsonSchema;
@@ -187,9 +185,10 @@ pub(crate) async fn path_segment<S: Send + Sync>(
     state: &S,
     name: &str,
 ) -> Result<String, Problem> {
-    let names = Path::<HashMap<String, String>>::from_request_parts(parts, state).await;
-    let Path(mut names) = names.map_err(|rejection| Problem::invalid(rejection.to_string()))?;
-    Ok(names.remove(name).unwrap_or_default())
+    let all = RawPathParams::from_request_parts(parts, state).await;
+    let all = all.map_err(|rejection| Problem::invalid(rejection.to_string()))?;
+    let text = all.iter().find(|(found, _)| *found == name).map(|(_, text)| text.to_owned());
+    Ok(text.unwrap_or_default())
 }
 
 /// The company of the path.

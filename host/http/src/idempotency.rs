@@ -1,12 +1,8 @@
 //! `idempotency-key`: a write that is sent twice under one key is done once. Both get the same
 //! answer; the second has the header `idempotency-replayed`.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use axum::body::{Body, to_bytes};
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, Request, State};
+use axum::extract::Request;
 use axum::http::header::{CONTENT_TYPE, IF_MATCH};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -15,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 
 use percent_encoding::percent_decode;
 
+use super::extract::path_segment;
 use super::mcp::{self, McpTools};
 use super::problem::{MAX_BODY_BYTES, Problem, ProblemCode};
 use super::reads::is_read_with_a_body;
@@ -27,25 +24,28 @@ static KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const COMPANY: &str = "memhost-company-id";
 static REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
-/// The layer that does the request of an idempotency key once.
-pub async fn idempotency(
-    State(service): State<Arc<Service>>,
-    names: Result<Path<HashMap<String, String>>, PathRejection>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let Some(key) = request.headers().get(&KEY).filter(|_| request.method() != Method::GET) else {
-        return next.run(request).await;
-    };
+/// Does the request of an idempotency key once.
+pub async fn idempotency(service: &Service, request: Request, next: Next) -> Response {
+    match request.headers().contains_key(&KEY) && request.method() != Method::GET {
+        true => once(service, request, next).await,
+        false => next.run(request).await,
+    }
+}
+
+async fn once(service: &Service, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let named = path_segment(&mut parts, &(), "company").await.ok();
+    let named: Option<CompanyId> = named.and_then(|company| company.parse().ok());
+    let request = Request::from_parts(parts, body);
+    let key = request.headers().get(&KEY);
     let is_sound = |key: &&str| {
         (1..=128).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
     };
-    let Some(key) = key.to_str().ok().filter(is_sound).map(str::to_owned) else {
+    let key = key.and_then(|key| key.to_str().ok()).filter(is_sound);
+    let Some(key) = key.map(str::to_owned) else {
         let detail = "is not 1 to 128 printable characters without spaces";
         return Problem::invalid(detail).at("idempotency-key").into_response();
     };
-    let named: Option<CompanyId> =
-        names.ok().and_then(|Path(names)| names.get("company")?.parse().ok());
     let caller = request.extensions().get::<Caller>();
     // Integration routes have no company in their address. The token has it.
     let is_mcp = request.uri().path() == "/mcp";
@@ -67,7 +67,7 @@ pub async fn idempotency(
     {
         return next.run(request).await;
     }
-    match answer(&service, company.as_ref(), &key, request, next).await {
+    match answer(service, company.as_ref(), &key, request, next).await {
         Ok(response) => response,
         Err(problem) => problem.into_response(),
     }

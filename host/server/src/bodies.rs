@@ -7,7 +7,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Request, State};
@@ -18,7 +18,6 @@ use memhost_core::Caller;
 use memhost_executor::MAX_INLINE_BYTES;
 use memhost_http::{MAX_BODY_BYTES, OnlyRead, Problem, ProblemCode, only_reads};
 use memhost_types::CompanyId;
-use tokio_stream::StreamExt;
 
 use super::byte_budget::{ByteBudget, BytePermit};
 
@@ -45,45 +44,85 @@ impl Bodies {
     }
 }
 
-/// The layer that refuses a body that is too much with all others, and an answer that is. A body
-/// counts until its request is answered: what is made of it is larger than it. The layer belongs
-/// behind the token, so that nobody without one takes the place of others, and inside of
-/// `detach_from_client`: a client that goes does not take back what its request holds.
+/// The layer that counts a request, see [`Bodies::count`].
 pub(crate) async fn bound(State(bodies): State<Bodies>, request: Request, next: Next) -> Response {
-    let company = request.extensions().get::<Caller>().and_then(Caller::company).cloned();
-    bound_of(&bodies, company, request, next).await
+    let (request, counted) = bodies.count(request);
+    counted.answer(next.run(request).await)
 }
 
-async fn bound_of(
-    bodies: &Bodies,
-    company: Option<CompanyId>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let answer = bodies.answers.permit(company.clone());
-    let is_read = only_reads(&request);
-    if request.body().is_end_stream() {
-        return bound_answer(next.run(request).await, answer, is_read);
+impl Bodies {
+    /// Counts the body of a request while it comes, and until the request is answered: what is made
+    /// of it is larger than it. Reading it fails where it is too much with all others. Count behind
+    /// the token, so that nobody without one takes the place of others, and inside of
+    /// `RequestWork::run`: a client that goes does not take back what its request holds.
+    pub(crate) fn count(&self, request: Request) -> (Request, Counted) {
+        let company = request.extensions().get::<Caller>().and_then(Caller::company).cloned();
+        self.count_of(company, request)
     }
-    let held = Arc::new(Held {
-        beginning: bodies.beginnings.permit(company.clone()),
-        rest: bodies.large.permit(company),
-        is_refused: AtomicBool::new(false),
-    });
-    let of_body = Arc::clone(&held);
-    let counted = move |data: Result<Bytes, axum::Error>| match data {
-        Ok(data) if !of_body.add(data.len()) => {
-            Err(axum::Error::new("too many bodies are in progress"))
+
+    fn count_of(&self, company: Option<CompanyId>, request: Request) -> (Request, Counted) {
+        let is_read = only_reads(&request);
+        let answer = self.answers.permit(company.clone());
+        if request.body().is_end_stream() {
+            return (request, Counted { body: None, answer, is_read });
         }
-        other => other,
-    };
-    let request = request.map(|body| Body::from_stream(body.into_data_stream().map(counted)));
-    let response = next.run(request).await;
-    if held.is_refused.load(Ordering::Relaxed) {
-        return too_much("send it again in a second");
+        let held = Arc::new(Held {
+            beginning: self.beginnings.permit(company.clone()),
+            rest: self.large.permit(company),
+            is_refused: AtomicBool::new(false),
+        });
+        let body = Some(Arc::clone(&held));
+        let request = request.map(|inner| Body::new(CountedBody { inner, held }));
+        (request, Counted { body, answer, is_read })
     }
-    drop(held);
-    bound_answer(response, answer, is_read)
+}
+
+/// A request that is counted.
+pub(crate) struct Counted {
+    body: Option<Arc<Held>>,
+    answer: BytePermit,
+    is_read: bool,
+}
+
+impl Counted {
+    /// Counts the answer until it is sent. What was too much is refused instead.
+    pub(crate) fn answer(self, response: Response) -> Response {
+        if self.body.is_some_and(|held| held.is_refused.load(Ordering::Relaxed)) {
+            return too_much("send it again in a second");
+        }
+        bound_answer(response, self.answer, self.is_read)
+    }
+}
+
+/// A body whose bytes count when they come.
+struct CountedBody {
+    inner: Body,
+    held: Arc<Held>,
+}
+
+impl HttpBody for CountedBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = ready!(Pin::new(&mut self.inner).poll_frame(context));
+        let bytes = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
+        Poll::Ready(match bytes.is_none_or(|bytes| self.held.add(bytes.len())) {
+            true => frame,
+            false => Some(Err(axum::Error::new("too many bodies are in progress"))),
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
 }
 
 /// The bytes of one request's body that have come.
@@ -146,7 +185,7 @@ fn exact_length(response: &Response) -> usize {
 
 /// Sends a long answer in parts between which other tasks run: compressing all of it would hold a
 /// thread of the executor. What the answer holds of a budget is given back when it is sent.
-pub(crate) async fn in_parts(mut response: Response) -> Response {
+pub(crate) fn in_parts(mut response: Response) -> Response {
     let permit = response.extensions_mut().remove::<Arc<BytePermit>>();
     if exact_length(&response) <= MAX_INLINE_BYTES {
         return response;
@@ -263,7 +302,8 @@ mod tests {
                         .split('/');
                     let company = parts.find(|part| !part.is_empty()).filter(|part| *part != "@");
                     let company = company.and_then(|part| part.parse().ok());
-                    in_parts(bound_of(&bodies, company, request, next).await).await
+                    let (request, counted) = bodies.count_of(company, request);
+                    in_parts(counted.answer(next.run(request).await))
                 }
             }))
     }
@@ -401,7 +441,7 @@ mod tests {
         let budget = ByteBudget::new(1 << 20);
         let answer = async || {
             let whole = Response::new(Body::from(vec![b'x'; 1 << 20]));
-            in_parts(bound_answer(whole, budget.permit(None), true)).await
+            in_parts(bound_answer(whole, budget.permit(None), true))
         };
         let body = answer().await.into_body();
         assert_eq!(axum::body::to_bytes(body, usize::MAX).await.unwrap().len(), 1 << 20);
@@ -420,7 +460,7 @@ mod tests {
     async fn a_long_answer_is_whole_and_waits_between_its_parts() {
         let long: Bytes =
             (0..3 * MAX_INLINE_BYTES + 5).map(|n| u8::try_from(n % 251).unwrap()).collect();
-        let answer = in_parts(Response::new(Body::from(long.clone()))).await;
+        let answer = in_parts(Response::new(Body::from(long.clone())));
         assert_eq!(answer.body().size_hint().exact(), Some(long.len() as u64));
         let (mut body, mut whole, mut waits) = (pin!(answer.into_body()), Vec::new(), 0);
         let mut context = Context::from_waker(Waker::noop());

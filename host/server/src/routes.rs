@@ -1,5 +1,6 @@
 //! The router of all surfaces, with the layers that they share.
 
+use std::convert::Infallible;
 use std::sync::{Arc, LazyLock};
 
 use aide::OperationOutput;
@@ -7,13 +8,17 @@ use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
 use aide::generate::GenContext;
 use aide::openapi::Operation;
+use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER,
+};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::{Extension, Json, Router};
+use axum::{Json, Router};
+use tower::{Layer, ServiceExt, service_fn};
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tracing::Instrument;
@@ -25,8 +30,8 @@ use memhost_core::{Health, Service};
 use memhost_executor::off_executor;
 use memhost_explorer::{REFERENCE_STYLE, reference_page};
 use memhost_http::{
-    AdminToken, HostAuthorized, MAX_BODY_BYTES, Problem, ProblemCode, Responses, api, document,
-    mcp, media_answer, permission,
+    AdminToken, HostAuthorized, MAX_BODY_BYTES, Problem, ProblemCode, RequestWork, Responses, api,
+    caller_of, document, idempotency, mcp, media_answer, permission,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -202,28 +207,13 @@ pub(super) fn router_of(
         Surfaces::Control => Router::new(),
         _ => memhost_integrations::routes(&options.integrations),
     };
-    let planes = planes
-        .merge(integrations)
-        // The last layer is the outermost: the token is required first. A request that outlives its
-        // client still stores the answer of its key.
-        .route_layer(from_fn_with_state(Arc::clone(&service), memhost_http::idempotency))
-        .layer(from_fn_with_state(bodies.clone(), bodies::bound))
-        .layer(from_fn(memhost_http::detach_from_client))
-        .layer(from_fn_with_state(
-            (token.clone(), Arc::clone(&service)),
-            memhost_http::require_token,
-        ));
-    let mut surface = Router::new().merge(planes).merge(open);
+    let mut planes = planes.merge(integrations);
     if surfaces != Surfaces::Control {
-        let mcp = mcp::routes(&service)
-            .layer(from_fn_with_state(Arc::clone(&service), memhost_http::idempotency))
-            .layer(from_fn_with_state(bodies.clone(), bodies::bound))
-            .layer(from_fn(memhost_http::detach_from_client));
-        surface = surface.merge(mcp.layer(from_fn_with_state(
-            (token.clone(), Arc::clone(&service)),
-            memhost_http::require_token,
-        )));
+        planes = planes.merge(mcp::routes(&service));
     }
+    let guard =
+        Guard { admin: token.clone(), service: Arc::clone(&service), bodies: bodies.clone() };
+    let mut surface = planes.layer(from_fn_with_state(Arc::new(guard), guarded)).merge(open);
     if surfaces != Surfaces::Runtime {
         surface = surface
             .route("/reference", get(reference))
@@ -251,20 +241,8 @@ pub(super) fn router_of(
                 format!("{path} does not take {method}; the header `allow` names what it takes");
             Problem::new(ProblemCode::MethodNotAllowed, detail)
         })
-        .layer(from_fn(memhost_explorer::missing))
-        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
-        .layer(map_response(bodies::in_parts))
-        // Compression would hold back the events of a stream.
-        .layer(
-            CompressionLayer::new().compress_when(
-                SizeAbove::new(MIN_COMPRESSED)
-                    .and(NotForContentType::SSE)
-                    .and(NotForContentType::IMAGES),
-            ),
-        )
-        .layer(Extension(memhost_integrations::READ_ROUTES))
-        .layer(Extension(memhost_integrations::TOOLS))
-        .layer(from_fn(request_id))
+        // One layer: a request clones all that is below each.
+        .layer((from_fn(front), DefaultBodyLimit::max(MAX_BODY_BYTES)))
         .with_state(service)
 }
 
@@ -307,21 +285,79 @@ async fn readiness(State(service): State<Arc<Service>>) -> Response {
     }
 }
 
-/// Sets the id of every request and its answer, so that a caller's log can be compared with the
-/// host's.
-async fn request_id(request: Request, next: Next) -> Response {
+/// Stands in front of the API, the integrations' routes and `/mcp`.
+struct Guard {
+    admin: AdminToken,
+    service: Arc<Service>,
+    bodies: Bodies,
+}
+
+/// Requires a token, bounds what the request holds, does a request with an idempotency key once,
+/// and does it to its end.
+async fn guarded(State(guard): State<Arc<Guard>>, mut request: Request, next: Next) -> Response {
+    match caller_of(&guard.admin, &guard.service, request.headers()).await {
+        Ok(caller) => drop(request.extensions_mut().insert(caller)),
+        Err(refused) => return *refused,
+    }
+    let work = RequestWork::of(&request);
+    work.run(async move {
+        let (request, counted) = guard.bodies.count(request);
+        counted.answer(idempotency(&guard.service, request, next).await)
+    })
+    .await
+}
+
+/// Stands in front of everything: sets the id of every request and its answer, so that a caller's
+/// log can be compared with the host's, and compresses.
+async fn front(mut request: Request, next: Next) -> Response {
     let given = request.headers().get(&REQUEST_ID).filter(|value| {
         value.len() <= 64
             && value.to_str().is_ok_and(|text| text.chars().all(|c| c.is_ascii_graphic()))
     });
-    let id = given.cloned().unwrap_or_else(|| {
-        let made = Uuid::now_v7().to_string();
-        HeaderValue::from_str(&made).unwrap_or_else(|_| HeaderValue::from_static("-"))
-    });
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let span = tracing::info_span!("request", id = id.to_str().unwrap_or("-"), %method, path);
-    let mut response = next.run(request).instrument(span.clone()).await;
+    let id = given.cloned().unwrap_or_else(made_id);
+    let extensions = request.extensions_mut();
+    extensions.insert(memhost_integrations::READ_ROUTES);
+    extensions.insert(memhost_integrations::TOOLS);
+    let span = tracing::info_span!(
+        "request",
+        id = id.to_str().unwrap_or("-"),
+        method = %request.method(),
+        path = request.uri().path(),
+    );
+    let work = async move {
+        match request.headers().contains_key(ACCEPT_ENCODING) {
+            true => compressed(request, next).await,
+            false => answered(request, next).await,
+        }
+    };
+    let mut response = work.instrument(span.clone()).await;
     tracing::debug!(parent: &span, status = response.status().as_u16(), "answered");
     response.headers_mut().insert(REQUEST_ID.clone(), id);
     response
+}
+
+async fn answered(request: Request, next: Next) -> Response {
+    bodies::in_parts(memhost_explorer::missing(request, next).await)
+}
+
+/// Compresses the answer as the client accepts it. Compression would hold back the events of a
+/// stream.
+async fn compressed(request: Request, next: Next) -> Response {
+    let predicate =
+        SizeAbove::new(MIN_COMPRESSED).and(NotForContentType::SSE).and(NotForContentType::IMAGES);
+    let answer = service_fn(move |request| {
+        let next = next.clone();
+        async move { Ok::<_, Infallible>(answered(request, next).await) }
+    });
+    let compression = CompressionLayer::new().compress_when(predicate).layer(answer);
+    match compression.oneshot(request).await {
+        Ok(response) => response.map(Body::new),
+        Err(never) => match never {},
+    }
+}
+
+fn made_id() -> HeaderValue {
+    let mut text = Uuid::encode_buffer();
+    let text = Uuid::now_v7().hyphenated().encode_lower(&mut text);
+    HeaderValue::from_str(text).unwrap_or_else(|_| HeaderValue::from_static("-"))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::header::{CONNECTION, RETRY_AFTER};
-use axum::http::{HeaderValue, Request, Response, StatusCode};
+use axum::http::{HeaderValue, Request, Response, StatusCode, Uri};
 use axum::response::IntoResponse;
 use http_body_util::BodyExt;
 use http_body_util::combinators::MapErr;
@@ -146,8 +146,15 @@ async fn answer(
 /// What the head of a request has, in bytes, as HTTP/1.1 writes it.
 fn head_bytes<B>(request: &Request<B>) -> usize {
     // Spaces, the version and the ends of lines.
-    let line = request.method().as_str().len() + request.uri().to_string().len() + 12;
+    let line = request.method().as_str().len() + length(request.uri()) + 12;
     let fields =
         request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
     line + fields.sum::<usize>()
+}
+
+/// How many bytes an address has, as a request's line has it.
+fn length(uri: &Uri) -> usize {
+    let scheme = uri.scheme_str().map_or(0, |scheme| scheme.len() + "://".len());
+    let authority = uri.authority().map_or(0, |authority| authority.as_str().len());
+    scheme + authority + uri.path_and_query().map_or(0, |at| at.as_str().len())
 }
