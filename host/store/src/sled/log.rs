@@ -145,6 +145,7 @@ impl Log {
             }
         };
         let (sender, commit) = Commit::pair();
+        let commit = commit.of(Arc::clone(&self.shared) as _);
         let item = Item::new(operation, value, beside, sender);
         let mut queue = self.shared.queue.lock();
         queue.items.push_back(item);
@@ -172,7 +173,8 @@ impl Log {
         let mut queue = self.shared.queue.lock();
         let after = queue.handed_in();
         queue.waiters.push((after, sender));
-        self.shared.wake(&queue);
+        queue.is_awaited = true;
+        self.shared.wake.notify_one();
         commit
     }
 
@@ -183,7 +185,8 @@ impl Log {
             let mut queue = self.shared.queue.lock();
             let after = queue.handed_in();
             queue.erasures.push((after, company.clone(), sender));
-            self.shared.wake(&queue);
+            queue.is_awaited = true;
+            self.shared.wake.notify_one();
         }
         receiver.await.unwrap_or_else(|_| Err(failed("erasing")("the store was closed meanwhile")))
     }

@@ -7,6 +7,7 @@ use parking_lot::{Condvar, Mutex};
 use sled::IVec;
 use tokio::sync::oneshot;
 
+use crate::commit::Awaited;
 use crate::sled::gate::{HELD, OPERATIONS, Place};
 use crate::sled::keys;
 use crate::sled::state::Erased;
@@ -61,6 +62,11 @@ impl Item {
         self.operation.outcome != Outcome::InProgress
     }
 
+    /// Whether somebody waits for it, or may still begin to.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.waiter.lock().as_ref().is_some_and(|waiter| !waiter.is_closed())
+    }
+
     pub(super) fn answer(&self, done: Result<(), StoreError>) {
         if let Some(waiter) = self.waiter.lock().take() {
             let _ = waiter.send(done);
@@ -86,6 +92,8 @@ pub(super) struct Queue {
     pub(super) waiting: Vec<Waiter>,
     /// How many callers the thread waits for; fewer do not wake it.
     pub(super) wanted: usize,
+    /// Whether somebody waits for what is queued.
+    pub(super) is_awaited: bool,
     pub(super) closed: bool,
 }
 
@@ -104,6 +112,15 @@ impl Queue {
 pub(super) struct Shared {
     pub(super) queue: Mutex<Queue>,
     pub(super) wake: Condvar,
+}
+
+impl Awaited for Shared {
+    fn begin_waiting(&self) {
+        let mut queue = self.queue.lock();
+        if !std::mem::replace(&mut queue.is_awaited, true) {
+            self.wake.notify_one();
+        }
+    }
 }
 
 impl Shared {

@@ -22,6 +22,9 @@ use memhost_types::CompanyId;
 const LINGER_PART: u32 = 8;
 /// Records of at most so many bytes are kept in memory until they are indexed.
 const SHORT: usize = 4 << 10;
+/// How long records wait for others if nobody waits for them, such as those of reads with relaxed
+/// audit. A flush for each would take more of the processors than the reads themselves.
+const UNAWAITED: Duration = Duration::from_millis(5);
 const MAX_LINGER: Duration = Duration::from_millis(5);
 
 /// The thread.
@@ -48,6 +51,14 @@ impl Worker {
                     }
                     self.shared.wake.wait(&mut queue);
                 }
+                // Together with what comes in the next moments.
+                queue.wanted = self.max_batch / 2;
+                let until = Instant::now() + UNAWAITED;
+                while !queue.is_awaited && queue.len() < queue.wanted && !queue.closed {
+                    if self.shared.wake.wait_until(&mut queue, until).timed_out() {
+                        break;
+                    }
+                }
                 let until = Instant::now() + linger;
                 queue.wanted = expected;
                 while queue.len() < expected && !queue.closed {
@@ -64,6 +75,7 @@ impl Worker {
                 let items = Arc::new(items);
                 (queue.in_flight, queue.flushing) = (Arc::clone(&items), Arc::clone(&items));
                 queue.taken += count as u64;
+                queue.is_awaited &= !queue.items.is_empty();
                 let taken = queue.taken;
                 let waiters: Vec<_> =
                     queue.waiters.extract_if(.., |(after, _)| *after <= taken).collect();
@@ -99,7 +111,8 @@ impl Worker {
             linger = (began.elapsed() / LINGER_PART).min(MAX_LINGER);
             let waiting = {
                 let mut queue = self.shared.queue.lock();
-                expected = (items.len() + queue.waiting.len() + queue.len()).min(self.max_batch);
+                let awaited = items.iter().filter(|item| item.is_awaited()).count();
+                expected = (awaited + queue.waiting.len() + queue.len()).min(self.max_batch);
                 std::mem::take(&mut queue.waiting)
             };
             for waiter in waiting {
