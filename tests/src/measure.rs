@@ -49,6 +49,33 @@ pub async fn repeat<F: Future<Output = ()>>(count: usize, mut call: impl FnMut()
     Timings::new(all)
 }
 
+/// Measures a call `count` times, one each `every`, after a warm-up of a tenth as many calls: a
+/// loop that outruns what is behind the call only measures its queue.
+pub async fn paced<F: Future<Output = ()>>(
+    count: usize,
+    every: Duration,
+    mut call: impl FnMut() -> F,
+) -> Timings {
+    let (mut all, mut next) = (Vec::with_capacity(count), Instant::now());
+    for number in 0..count + count / 10 {
+        // A loop that only looks at the clock is taken off its processor in the middle of calls.
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        next += every;
+        let started = Instant::now();
+        call().await;
+        if number >= count / 10 {
+            all.push(started.elapsed());
+        }
+    }
+    Timings::new(all)
+}
+
+/// The processor time that this process has used, on all threads.
+pub fn processor_time() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(used.tv_sec.unsigned_abs(), u32::try_from(used.tv_nsec).unwrap_or_default())
+}
+
 /// A duration for a table.
 pub fn show(duration: Duration) -> String {
     let micros = duration.as_secs_f64() * 1e6;
