@@ -11,7 +11,7 @@ use aide::openapi::Operation;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER,
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER, VARY,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
@@ -327,7 +327,13 @@ async fn front(mut request: Request, next: Next) -> Response {
     let work = async move {
         match request.headers().contains_key(ACCEPT_ENCODING) {
             true => compressed(request, next).await,
-            false => answered(request, next).await,
+            false => {
+                let mut response = answered(request, next).await;
+                if compressible().should_compress(&response) {
+                    response.headers_mut().append(VARY, ACCEPT_ENCODING.into());
+                }
+                response
+            }
         }
     };
     let mut response = work.instrument(span.clone()).await;
@@ -340,16 +346,18 @@ async fn answered(request: Request, next: Next) -> Response {
     bodies::in_parts(memhost_explorer::missing(request, next).await)
 }
 
-/// Compresses the answer as the client accepts it. Compression would hold back the events of a
-/// stream.
+/// Which answers are compressed. Compression would hold back the events of a stream.
+fn compressible() -> impl Predicate {
+    SizeAbove::new(MIN_COMPRESSED).and(NotForContentType::SSE).and(NotForContentType::IMAGES)
+}
+
+/// Compresses the answer as the client accepts it.
 async fn compressed(request: Request, next: Next) -> Response {
-    let predicate =
-        SizeAbove::new(MIN_COMPRESSED).and(NotForContentType::SSE).and(NotForContentType::IMAGES);
     let answer = service_fn(move |request| {
         let next = next.clone();
         async move { Ok::<_, Infallible>(answered(request, next).await) }
     });
-    let compression = CompressionLayer::new().compress_when(predicate).layer(answer);
+    let compression = CompressionLayer::new().compress_when(compressible()).layer(answer);
     match compression.oneshot(request).await {
         Ok(response) => response.map(Body::new),
         Err(never) => match never {},
