@@ -3,6 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::LazyLock;
 use std::task::{Context, Poll};
 
 use axum::body::HttpBody;
@@ -11,6 +12,7 @@ use axum::http::Uri;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 use tracing::{Instrument, Span};
 
 use super::problem::{Problem, ProblemCode};
@@ -70,6 +72,31 @@ pub async fn detach_from_client(request: Request, next: Next) -> Response {
     RequestWork::of(&request).run(next.run(request)).await
 }
 
+/// How much work goes on without its client, in this process.
+static RUNNING: LazyLock<watch::Sender<usize>> = LazyLock::new(|| watch::Sender::new(0));
+
+/// Counts one of it until it is dropped.
+struct Running;
+
+impl Running {
+    fn begin() -> Self {
+        RUNNING.send_modify(|count| *count += 1);
+        Self
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.send_modify(|count| *count -= 1);
+    }
+}
+
+/// Resolves once no work goes on without its client. A host that stops waits for it.
+pub async fn detached_work_ended() {
+    // The sender is never dropped.
+    let _ = RUNNING.subscribe().wait_for(|count| *count == 0).await;
+}
+
 /// Work that is done where its client waits for it, and in a task of its own once nobody does.
 struct Started {
     /// `None` once it has ended.
@@ -104,7 +131,11 @@ impl Drop for Started {
     fn drop(&mut self) {
         let Some(work) = self.work.take().filter(|_| self.is_begun) else { return };
         if let Ok(runtime) = Handle::try_current() {
-            let work = async move { drop(work.await) };
+            let running = Running::begin();
+            let work = async move {
+                drop(work.await);
+                drop(running);
+            };
             runtime.spawn(work.instrument(std::mem::replace(&mut self.span, Span::none())));
         }
     }
@@ -159,7 +190,11 @@ mod tests {
             begun.as_mut().poll(&mut Context::from_waker(std::task::Waker::noop())).is_pending()
         );
         drop(begun);
+        let mut ended = Box::pin(detached_work_ended());
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        assert!(ended.as_mut().poll(&mut context).is_pending(), "the host would stop before it");
         go.send(()).unwrap();
+        ended.await;
         is_done.await.unwrap();
         let (done, is_done) = tokio::sync::oneshot::channel::<()>();
         drop(work(Body::empty()).run(async move {

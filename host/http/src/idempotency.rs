@@ -1,14 +1,17 @@
 //! `idempotency-key`: a write that is sent twice under one key is done once. Both get the same
 //! answer; the second has the header `idempotency-replayed`.
 
+use std::error::Error;
+
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::http::header::{CONTENT_TYPE, IF_MATCH};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use http_body_util::LengthLimitError;
 use percent_encoding::percent_decode;
 
 use super::extract::path_segment;
@@ -26,7 +29,7 @@ static REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// Does the request of an idempotency key once.
 pub async fn idempotency(service: &Service, request: Request, next: Next) -> Response {
-    match request.headers().contains_key(&KEY) && request.method() != Method::GET {
+    match request.headers().contains_key(&KEY) && !request.method().is_safe() {
         true => once(service, request, next).await,
         false => next.run(request).await,
     }
@@ -86,10 +89,17 @@ async fn answer(
     next: Next,
 ) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
-    let body = to_bytes(body, MAX_BODY_BYTES).await.map_err(|_| {
-        let detail =
-            format!("the body is larger than {MAX_BODY_BYTES} bytes; send it without a key");
-        Problem::new(ProblemCode::BodyTooLarge, detail)
+    let body = to_bytes(body, MAX_BODY_BYTES).await.map_err(|error| {
+        let is_too_large = error.source().is_some_and(|cause| cause.is::<LengthLimitError>());
+        match is_too_large {
+            true => {
+                let detail = format!(
+                    "the body is larger than {MAX_BODY_BYTES} bytes; send it without a key"
+                );
+                Problem::new(ProblemCode::BodyTooLarge, detail)
+            }
+            false => Problem::new(ProblemCode::UnreadableBody, error.to_string()),
+        }
     })?;
     let caller = parts.extensions.get::<Caller>().cloned();
     let caller =

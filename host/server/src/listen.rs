@@ -272,7 +272,10 @@ pub async fn run(
     // Streams of events do not end by themselves.
     service.control().stop_following();
     let _ = stopping.send(true);
-    let all = async { while serving.join_next().await.is_some() {} };
+    let all = async {
+        while serving.join_next().await.is_some() {}
+        memhost_http::detached_work_ended().await;
+    };
     if tokio::time::timeout(GRACE, all).await.is_err() {
         tracing::warn!(
             "calls were still in progress after {} s; they are cut off",

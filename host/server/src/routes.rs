@@ -311,7 +311,7 @@ async fn guarded(State(guard): State<Arc<Guard>>, mut request: Request, next: Ne
 /// log can be compared with the host's, and compresses.
 async fn front(mut request: Request, next: Next) -> Response {
     let given = request.headers().get(&REQUEST_ID).filter(|value| {
-        value.len() <= 64
+        (1..=64).contains(&value.len())
             && value.to_str().is_ok_and(|text| text.chars().all(|c| c.is_ascii_graphic()))
     });
     let id = given.cloned().unwrap_or_else(made_id);
@@ -325,7 +325,7 @@ async fn front(mut request: Request, next: Next) -> Response {
         path = request.uri().path(),
     );
     let work = async move {
-        match request.headers().contains_key(ACCEPT_ENCODING) {
+        match takes_gzip(request.headers()) {
             true => compressed(request, next).await,
             false => {
                 let mut response = answered(request, next).await;
@@ -351,8 +351,21 @@ fn compressible() -> impl Predicate {
     SizeAbove::new(MIN_COMPRESSED).and(NotForContentType::SSE).and(NotForContentType::IMAGES)
 }
 
-/// Compresses the answer as the client accepts it.
-async fn compressed(request: Request, next: Next) -> Response {
+/// Whether a client takes gzip. One that takes nothing at all is answered as it is: a refusal would
+/// come after the request was done, and RFC 9110 allows to disregard the header.
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let all = headers.get_all(ACCEPT_ENCODING).into_iter().filter_map(|value| value.to_str().ok());
+    all.flat_map(|value| value.split(',')).any(|part| {
+        let mut parts = part.split(';').map(str::trim);
+        let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
+        let weight = parts.find_map(|part| part.strip_prefix("q=")?.parse::<f32>().ok());
+        is_gzip && weight.is_none_or(|weight| weight > 0.0)
+    })
+}
+
+/// Compresses the answer.
+async fn compressed(mut request: Request, next: Next) -> Response {
+    request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
     let answer = service_fn(move |request| {
         let next = next.clone();
         async move { Ok::<_, Infallible>(answered(request, next).await) }

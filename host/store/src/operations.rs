@@ -74,6 +74,12 @@ pub trait OperationLog: Send + Sync {
     /// expired.
     fn write_operation(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit;
 
+    /// The same for a record that nobody waits for: a store may write it together with those of the
+    /// next few milliseconds. It is found as soon as this returns.
+    fn write_operation_later(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit {
+        self.write_operation(operation, beside)
+    }
+
     /// Whether this company's writes queue faster than the disk takes them. A caller that does not
     /// wait for its own commits must wait for one then: otherwise the queue grows without bound and
     /// delays all companies.

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use memhost_server::ConnectionOptions;
-use memhost_tests::{Serving, TestHost, open_store};
+use memhost_tests::{Serving, TestHost, eventually, open_store};
+use memhost_types::Outcome;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -231,6 +232,29 @@ async fn a_host_at_work_on_every_connection_answers_health_checks_only() {
         tokio::task::yield_now().await;
     }
     served.serving.stop().await.unwrap();
+}
+
+/// A write is done to its end also where the host is stopped after its client has gone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_stops_finishes_what_it_does_for_clients_that_are_gone() {
+    let served = Served::with(SMALL).await;
+    let body = json!({"scope": {"companyId": "acme"}, "records": [{"text": "a fact"}]}).to_string();
+    let request = format!(
+        "POST /runtime/v1/companies/acme/records HTTP/1.1\r\nhost: x\r\nauthorization: Bearer \
+         {TOKEN}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    for _ in 0..50 {
+        drop(served.say(&request).await);
+    }
+    eventually("one has begun", async || !operations(&served.host).await.is_empty()).await;
+    served.serving.stop().await.unwrap();
+    let outcomes = operations(&served.host).await;
+    assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Succeeded), "{outcomes:?}");
+}
+
+async fn operations(host: &TestHost) -> Vec<Outcome> {
+    host.operations("acme").await.unwrap().iter().map(|operation| operation.outcome).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -122,6 +122,11 @@ async fn long_answers_are_compressed_if_the_client_accepts_it() {
     assert_eq!(ask(PACKED, "/control/v1/plugins").await["content-encoding"], "gzip");
     let plain = ask(&[], "/control/v1/plugins").await;
     assert!(!plain.contains_key("content-encoding"));
+    for nothing in ["identity;q=0", "*;q=0", "br, *;q=0", "gzip;q=0, identity;q=0"] {
+        let headers: &[(&str, &str)] = &[("accept-encoding", nothing)];
+        let answer = api.send(Method::Get, "/control/v1/plugins", None, headers).await;
+        assert_eq!(answer.status, 200, "{nothing}: {}", answer.text);
+    }
     // A cache must not give the one to a client that takes the other.
     assert_eq!(plain["vary"], "accept-encoding");
     assert!(

@@ -296,9 +296,12 @@ impl Ending {
         let operation = Arc::clone(&open.operation);
         let is_write = operation.kind.is_write();
         let write = || log.store.write_operation(Arc::clone(&operation), open.beside.clone());
-        let commit = write();
         // A refusal that is written always waits for the disk, also with relaxed audit.
         let may_go_on = log.audit == Audit::Relaxed && !is_write && operation.error.is_none();
+        let commit = match may_go_on {
+            true => log.store.write_operation_later(Arc::clone(&operation), open.beside.clone()),
+            false => write(),
+        };
         if may_go_on && !log.store.is_behind(&operation.company_id) {
             log.feed.operation(&operation);
             return Recorded::Written;

@@ -127,7 +127,13 @@ impl Log {
         Ok(())
     }
 
-    pub(super) fn write(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit {
+    /// `is_awaited`: not only together with what comes in the next moments.
+    pub(super) fn write(
+        &self,
+        operation: Arc<Operation>,
+        beside: Vec<TableWrite>,
+        is_awaited: bool,
+    ) -> Commit {
         // Refused here, alone: a group has records that end something, too. What an operation ends
         // is always taken.
         if operation.outcome == Outcome::InProgress && operation.kind != OperationKind::Forget {
@@ -145,11 +151,10 @@ impl Log {
             }
         };
         let (sender, commit) = Commit::pair();
-        let commit = commit.of(Arc::clone(&self.shared) as _);
         let item = Item::new(operation, value, beside, sender);
         let mut queue = self.shared.queue.lock();
         queue.items.push_back(item);
-        self.shared.wake(&queue);
+        self.shared.wake(&mut queue, is_awaited);
         commit
     }
 
@@ -173,8 +178,7 @@ impl Log {
         let mut queue = self.shared.queue.lock();
         let after = queue.handed_in();
         queue.waiters.push((after, sender));
-        queue.is_awaited = true;
-        self.shared.wake.notify_one();
+        self.shared.wake(&mut queue, true);
         commit
     }
 
@@ -185,8 +189,7 @@ impl Log {
             let mut queue = self.shared.queue.lock();
             let after = queue.handed_in();
             queue.erasures.push((after, company.clone(), sender));
-            queue.is_awaited = true;
-            self.shared.wake.notify_one();
+            self.shared.wake(&mut queue, true);
         }
         receiver.await.unwrap_or_else(|_| Err(failed("erasing")("the store was closed meanwhile")))
     }

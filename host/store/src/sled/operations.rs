@@ -33,7 +33,14 @@ impl OperationLog for SledStore {
 
     fn write_operation(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit {
         match self.log() {
-            Ok(log) => log.write(operation, beside),
+            Ok(log) => log.write(operation, beside, true),
+            Err(error) => Commit::failed(error),
+        }
+    }
+
+    fn write_operation_later(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit {
+        match self.log() {
+            Ok(log) => log.write(operation, beside, false),
             Err(error) => Commit::failed(error),
         }
     }
@@ -128,7 +135,7 @@ impl OperationLog for SledStore {
     async fn import_operation(&self, operation: Operation) -> Result<(), StoreError> {
         let log = self.log()?;
         log.give_out(&operation.company_id, operation.id.sequence())?;
-        drop(log.write(Arc::new(operation), Vec::new()));
+        drop(log.write(Arc::new(operation), Vec::new(), false));
         Ok(())
     }
 }

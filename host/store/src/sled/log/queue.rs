@@ -7,7 +7,6 @@ use parking_lot::{Condvar, Mutex};
 use sled::IVec;
 use tokio::sync::oneshot;
 
-use crate::commit::Awaited;
 use crate::sled::gate::{HELD, OPERATIONS, Place};
 use crate::sled::keys;
 use crate::sled::state::Erased;
@@ -62,7 +61,7 @@ impl Item {
         self.operation.outcome != Outcome::InProgress
     }
 
-    /// Whether somebody waits for it, or may still begin to.
+    /// Whether somebody waits for it.
     pub(super) fn is_awaited(&self) -> bool {
         self.waiter.lock().as_ref().is_some_and(|waiter| !waiter.is_closed())
     }
@@ -94,6 +93,8 @@ pub(super) struct Queue {
     pub(super) wanted: usize,
     /// Whether somebody waits for what is queued.
     pub(super) is_awaited: bool,
+    /// Whether the thread waits for more records because nobody waits for those that are queued.
+    pub(super) is_patient: bool,
     pub(super) closed: bool,
 }
 
@@ -114,18 +115,12 @@ pub(super) struct Shared {
     pub(super) wake: Condvar,
 }
 
-impl Awaited for Shared {
-    fn begin_waiting(&self) {
-        let mut queue = self.queue.lock();
-        if !std::mem::replace(&mut queue.is_awaited, true) {
-            self.wake.notify_one();
-        }
-    }
-}
-
 impl Shared {
-    pub(super) fn wake(&self, queue: &Queue) {
-        if queue.len() >= queue.wanted {
+    /// Wakes the thread for what was queued, if there is enough or somebody waits for it.
+    pub(super) fn wake(&self, queue: &mut Queue, is_awaited: bool) {
+        queue.is_awaited |= is_awaited;
+        let ends_patience = is_awaited && std::mem::take(&mut queue.is_patient);
+        if ends_patience || queue.len() >= queue.wanted {
             self.wake.notify_one();
         }
     }

@@ -55,10 +55,12 @@ impl Worker {
                 queue.wanted = self.max_batch / 2;
                 let until = Instant::now() + UNAWAITED;
                 while !queue.is_awaited && queue.len() < queue.wanted && !queue.closed {
+                    queue.is_patient = true;
                     if self.shared.wake.wait_until(&mut queue, until).timed_out() {
                         break;
                     }
                 }
+                queue.is_patient = false;
                 let until = Instant::now() + linger;
                 queue.wanted = expected;
                 while queue.len() < expected && !queue.closed {
