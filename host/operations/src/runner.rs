@@ -27,7 +27,7 @@ use crate::Operations;
 use memhost_access::{Access, Caller, Denied};
 use memhost_executor::in_turn;
 use memhost_oplog::operation::{Completion, Concluded, Ended, Ending, Intended, Opened};
-use memhost_records::{Made, Ownership, Since};
+use memhost_records::{Made, Owner, Ownership, Since};
 use memhost_registry::versions::Serving;
 use memhost_sandbox::{Answer, Failure};
 use memhost_store::{Lease, StoreError, TableWrite};
@@ -35,7 +35,7 @@ use memhost_tenancy::ServiceError;
 use memhost_tenancy::reader_of;
 use memhost_types::{
     BindingKey, FieldError, JsonObject, OperationId, OperationKind, RecordHandle, RecordId,
-    RecordRow, RecordWrite, Refusal, Scope, Snippet, Usage, limits,
+    RecordRow, RecordWrite, Refusal, Scope, Snippet, SourceRef, Usage, limits,
 };
 
 /// The most records that are asked for beside short requests.
@@ -240,6 +240,42 @@ impl Answered<'_> {
     }
 }
 
+/// What an operation has written, and since when it may have been forgotten.
+struct Arrived {
+    serving: Arc<Serving>,
+    scope: Scope,
+    records: Vec<(RecordHandle, Option<SourceRef>)>,
+    owner: Option<Owner>,
+    since: Since,
+}
+
+impl Arrived {
+    /// `None` if it has written nothing, or is the host's own.
+    fn of<S: Step>(
+        step: &S,
+        ending: &Ending,
+        serving: &Arc<Serving>,
+        written: &[RecordHandle],
+    ) -> Option<Self> {
+        let ownership = step.ownership()?;
+        if written.is_empty() || ending.is_systems() {
+            return None;
+        }
+        let of_operation = &ending.operation().source;
+        let with_source = |(number, handle): (usize, &RecordHandle)| {
+            let own = step.record(number).and_then(|write| write.source.as_ref());
+            (handle.clone(), own.or(of_operation.as_ref()).cloned())
+        };
+        Some(Self {
+            serving: Arc::clone(serving),
+            scope: ending.operation().scope.clone(),
+            records: written.iter().enumerate().map(with_source).collect(),
+            owner: ownership.owner().cloned(),
+            since: step.since().unwrap_or(Since::Operation(ending.id())),
+        })
+    }
+}
+
 impl Operations {
     /// Runs an operation of a caller.
     ///
@@ -345,6 +381,7 @@ impl Operations {
         serving: Arc<Serving>,
     ) -> Concluded<S::Response> {
         let (mut ending, called) = self.call(step, intended, serving).await;
+        let mut late = None;
         let ended = match called {
             Err(refusal) => Ended::Failed(refusal),
             Ok((serving, answer)) => {
@@ -355,7 +392,12 @@ impl Operations {
                 let mut answered = Answered { host: self, serving: &serving, ending: &mut ending };
                 let finished = step.finish(&mut answered, answer).await;
                 // What a source or a scope left that was forgotten meanwhile.
-                let left = self.forget_late(step, &ending, &serving, &written).await;
+                let arrived = Arrived::of(step, &ending, &serving, &written);
+                late = Arrived::of(step, &ending, &serving, &written);
+                let left = self.forget_late(arrived).await;
+                if let (Some(late), Ok(gone)) = (&mut late, &left) {
+                    late.records.retain(|(handle, _)| !gone.contains(&handle.provider_record_id));
+                }
                 let (finished, written) = match (finished, left) {
                     (finished, Ok(gone)) => (finished, without(written, &gone)),
                     (finished, Err(failure)) => (finished.and(Err(failure)), written),
@@ -369,34 +411,23 @@ impl Operations {
                 }
             }
         };
-        self.conclude(step, ending, ended).await
+        let concluded = self.conclude(step, ending, ended).await;
+        // Whoever forgot a source or a scope between the look above and the writing of the rows has
+        // found no rows.
+        if let Err(refusal) = self.forget_late(late).await {
+            tracing::error!(error = %refusal.error.message, "a record that was forgotten while it \
+                was written is left");
+        }
+        concluded
     }
 
     /// Forgets what an operation has written of a source, or for a scope, that was forgotten after
     /// the host got the material. Answers which.
-    async fn forget_late<S: Step>(
-        &self,
-        step: &S,
-        ending: &Ending,
-        serving: &Serving,
-        written: &[RecordHandle],
-    ) -> Result<HashSet<RecordId>, Refusal> {
-        if step.ownership().is_none() || ending.is_systems() {
+    async fn forget_late(&self, arrived: Option<Arrived>) -> Result<HashSet<RecordId>, Refusal> {
+        let Some(Arrived { serving, scope, records, owner, since }) = arrived else {
             return Ok(HashSet::new());
-        }
-        let of_operation = &ending.operation().source;
-        let with_source = |(number, handle): (usize, &RecordHandle)| {
-            let source = step
-                .record(number)
-                .and_then(|write| write.source.as_ref())
-                .or(of_operation.as_ref());
-            (handle.clone(), source.cloned())
         };
-        let arrived = written.iter().enumerate().map(with_source).collect();
-        let since = step.since().unwrap_or(Since::Operation(ending.id()));
-        let owner = step.ownership().and_then(Ownership::owner);
-        self.forget_arrived(&serving.binding, &ending.operation().scope, arrived, owner, since)
-            .await
+        self.forget_arrived(&serving.binding, &scope, records, owner.as_ref(), since).await
     }
 
     /// Adds the rows of what an operation wrote. Where that fails, records without a row may be
