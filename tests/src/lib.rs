@@ -39,8 +39,8 @@ pub fn compiled_dir() -> PathBuf {
     cache_dir().join("compiled")
 }
 
-/// Whether the long tests run in their whole form. `MEMHOST_TESTS_WHOLE=1` asks for it, which
-/// `.ci/run` sets: more rounds, more calls at once, and every rule.
+/// Whether long tests run in their whole form, with more rounds, more concurrent calls and every
+/// rule: if `MEMHOST_TESTS_WHOLE` is set, as `.ci/run` does.
 pub fn is_whole() -> bool {
     std::env::var_os("MEMHOST_TESTS_WHOLE").is_some()
 }

@@ -49,8 +49,8 @@ pub async fn repeat<F: Future<Output = ()>>(count: usize, mut call: impl FnMut()
     Timings::new(all)
 }
 
-/// Measures a call `count` times, one each `every`, after a warm-up of a tenth as many calls: a
-/// loop that outruns what is behind the call only measures its queue.
+/// Measures a call `count` times, at a fixed rate, after a warm-up of a tenth as many calls. A loop
+/// without pauses only measures how long the queue behind the calls gets.
 pub async fn paced<F: Future<Output = ()>>(
     count: usize,
     every: Duration,
@@ -58,7 +58,8 @@ pub async fn paced<F: Future<Output = ()>>(
 ) -> Timings {
     let (mut all, mut next) = (Vec::with_capacity(count), Instant::now());
     for number in 0..count + count / 10 {
-        // A loop that only looks at the clock is taken off its processor in the middle of calls.
+        // This sleep sets the rate: tokio's timer only has milliseconds, and a loop that reads the
+        // clock is preempted during calls.
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
         next += every;
         let started = Instant::now();

@@ -24,7 +24,8 @@ pub(super) fn compiled_dir() -> Option<PathBuf> {
     Some(given(CACHE_VARIABLE).or_else(|| below("XDG_CACHE_HOME", ".cache"))?.join("compiled"))
 }
 
-/// The same for `serve`, whose data directory has one of its own: only where the variable names it.
+/// The directory of compiled components for `serve`. `None` if `$MEMHOST_CACHE_DIR` is not set: then
+/// it is in the data directory.
 pub(super) fn named_compiled_dir() -> Option<PathBuf> {
     Some(given(CACHE_VARIABLE)?.join("compiled"))
 }

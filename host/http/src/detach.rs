@@ -53,8 +53,8 @@ impl RequestWork {
         Self { company, bytes }
     }
 
-    /// Does the work. It goes on in a task of its own once its client disconnects, so that writes
-    /// and costs are recorded and the answer of an idempotency key is stored.
+    /// Does the work. If the client disconnects, the work goes on in a task of its own, so that
+    /// writes and costs are recorded and the answer of an idempotency key is stored.
     pub fn run(
         self,
         work: impl Future<Output = Response> + Send + 'static,
@@ -72,10 +72,10 @@ pub async fn detach_from_client(request: Request, next: Next) -> Response {
     RequestWork::of(&request).run(next.run(request)).await
 }
 
-/// How much work goes on without its client, in this process.
+/// The number of requests of this process that go on without their clients.
 static RUNNING: LazyLock<watch::Sender<usize>> = LazyLock::new(|| watch::Sender::new(0));
 
-/// Counts one of it until it is dropped.
+/// One of them. It counts until this is dropped.
 struct Running;
 
 impl Running {
@@ -91,13 +91,14 @@ impl Drop for Running {
     }
 }
 
-/// Resolves once no work goes on without its client. A host that stops waits for it.
+/// Resolves once no request goes on without its client. A host that stops waits for this.
 pub async fn detached_work_ended() {
     // The sender is never dropped.
     let _ = RUNNING.subscribe().wait_for(|count| *count == 0).await;
 }
 
-/// Work that is done where its client waits for it, and in a task of its own once nobody does.
+/// The work of a request. The task of its connection polls it; if that drops it unfinished, it goes
+/// on in a task of its own.
 struct Started {
     /// `None` once it has ended.
     work: Option<Pin<Box<dyn Future<Output = Response> + Send>>>,
@@ -111,7 +112,7 @@ impl Future for Started {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Response> {
         self.is_begun = true;
         let Some(work) = &mut self.work else { return Poll::Pending };
-        // A request that panics ends no connection, and is answered.
+        // A panic must not end the connection without an answer.
         let step = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));
         let done = match step {
             Ok(Poll::Pending) => return Poll::Pending,
@@ -136,7 +137,7 @@ impl Drop for Started {
                 drop(work.await);
                 drop(running);
             };
-            runtime.spawn(work.instrument(std::mem::replace(&mut self.span, Span::none())));
+            runtime.spawn(work.instrument(self.span.clone()));
         }
     }
 }

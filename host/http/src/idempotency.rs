@@ -27,7 +27,7 @@ static KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const COMPANY: &str = "memhost-company-id";
 static REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
-/// Does the request of an idempotency key once.
+/// Processes a request, once for each idempotency key.
 pub async fn idempotency(service: &Service, request: Request, next: Next) -> Response {
     match request.headers().contains_key(&KEY) && !request.method().is_safe() {
         true => once(service, request, next).await,
@@ -98,7 +98,10 @@ async fn answer(
                 );
                 Problem::new(ProblemCode::BodyTooLarge, detail)
             }
-            false => Problem::new(ProblemCode::UnreadableBody, error.to_string()),
+            false => {
+                let detail = format!("the body could not be read: {error}; send it again");
+                Problem::new(ProblemCode::UnreadableBody, detail)
+            }
         }
     })?;
     let caller = parts.extensions.get::<Caller>().cloned();

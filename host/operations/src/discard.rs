@@ -90,8 +90,8 @@ impl Operations {
         Ok(after)
     }
 
-    /// The same for one of many, whose status may change at any time: an attempt that changes it
-    /// first is no error. False: its status does not allow the action any more.
+    /// Changes a delivery if its status still allows it, and answers whether it did. If something
+    /// else changes the delivery at the same time, it is read again.
     ///
     /// # Errors
     /// Where the store fails.

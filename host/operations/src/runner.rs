@@ -240,7 +240,8 @@ impl Answered<'_> {
     }
 }
 
-/// What an operation has written, and since when it may have been forgotten.
+/// The records that an operation has written, and when the host received their material: a source
+/// or a scope may have been forgotten since.
 struct Arrived {
     serving: Arc<Serving>,
     scope: Scope,
@@ -381,7 +382,7 @@ impl Operations {
         serving: Arc<Serving>,
     ) -> Concluded<S::Response> {
         let (mut ending, called) = self.call(step, intended, serving).await;
-        let mut late = None;
+        let mut arrived = None;
         let ended = match called {
             Err(refusal) => Ended::Failed(refusal),
             Ok((serving, answer)) => {
@@ -392,11 +393,12 @@ impl Operations {
                 let mut answered = Answered { host: self, serving: &serving, ending: &mut ending };
                 let finished = step.finish(&mut answered, answer).await;
                 // What a source or a scope left that was forgotten meanwhile.
-                let arrived = Arrived::of(step, &ending, &serving, &written);
-                late = Arrived::of(step, &ending, &serving, &written);
-                let left = self.forget_late(arrived).await;
-                if let (Some(late), Ok(gone)) = (&mut late, &left) {
-                    late.records.retain(|(handle, _)| !gone.contains(&handle.provider_record_id));
+                arrived = Arrived::of(step, &ending, &serving, &written);
+                let left = self.forget_late(arrived.as_ref()).await;
+                if let (Some(arrived), Ok(gone)) = (&mut arrived, &left) {
+                    arrived
+                        .records
+                        .retain(|(handle, _)| !gone.contains(&handle.provider_record_id));
                 }
                 let (finished, written) = match (finished, left) {
                     (finished, Ok(gone)) => (finished, without(written, &gone)),
@@ -412,22 +414,23 @@ impl Operations {
             }
         };
         let concluded = self.conclude(step, ending, ended).await;
-        // Whoever forgot a source or a scope between the look above and the writing of the rows has
-        // found no rows.
-        if let Err(refusal) = self.forget_late(late).await {
-            tracing::error!(error = %refusal.error.message, "a record that was forgotten while it \
-                was written is left");
+        // A request to forget that came between the check above and the writing of the rows has
+        // found no rows, so check again.
+        if let Err(refusal) = self.forget_late(arrived.as_ref()).await {
+            tracing::error!(error = %refusal.error.message, "a record stays although its source or \
+                scope was forgotten while it was written; forget it again");
         }
         concluded
     }
 
     /// Forgets what an operation has written of a source, or for a scope, that was forgotten after
     /// the host got the material. Answers which.
-    async fn forget_late(&self, arrived: Option<Arrived>) -> Result<HashSet<RecordId>, Refusal> {
+    async fn forget_late(&self, arrived: Option<&Arrived>) -> Result<HashSet<RecordId>, Refusal> {
         let Some(Arrived { serving, scope, records, owner, since }) = arrived else {
             return Ok(HashSet::new());
         };
-        self.forget_arrived(&serving.binding, &scope, records, owner.as_ref(), since).await
+        let records = records.clone();
+        self.forget_arrived(&serving.binding, scope, records, owner.as_ref(), *since).await
     }
 
     /// Adds the rows of what an operation wrote. Where that fails, records without a row may be

@@ -7,7 +7,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Request, State};
@@ -18,6 +18,7 @@ use memhost_core::Caller;
 use memhost_executor::MAX_INLINE_BYTES;
 use memhost_http::{MAX_BODY_BYTES, OnlyRead, Problem, ProblemCode, only_reads};
 use memhost_types::CompanyId;
+use tokio_stream::StreamExt;
 
 use super::byte_budget::{ByteBudget, BytePermit};
 
@@ -51,10 +52,10 @@ pub(crate) async fn bound(State(bodies): State<Bodies>, request: Request, next: 
 }
 
 impl Bodies {
-    /// Counts the body of a request while it comes, and until the request is answered: what is made
-    /// of it is larger than it. Reading it fails where it is too much with all others. Count behind
-    /// the token, so that nobody without one takes the place of others, and inside of
-    /// `RequestWork::run`: a client that goes does not take back what its request holds.
+    /// Counts the body of a request as it arrives, until the request is answered: what the host
+    /// makes of a body is larger than the body. Reading fails if all bodies together are too large.
+    /// Call this after the token was checked, so that nobody without a token takes the place of
+    /// others, and within `RequestWork::run`: a request keeps its memory when its client leaves.
     pub(crate) fn count(&self, request: Request) -> (Request, Counted) {
         let company = request.extensions().get::<Caller>().and_then(Caller::company).cloned();
         self.count_of(company, request)
@@ -72,7 +73,13 @@ impl Bodies {
             is_refused: AtomicBool::new(false),
         });
         let body = Some(Arc::clone(&held));
-        let request = request.map(|inner| Body::new(CountedBody { inner, held }));
+        let count = move |data: Result<Bytes, axum::Error>| match data {
+            Ok(data) if !held.add(data.len()) => {
+                Err(axum::Error::new("too many bodies are in progress"))
+            }
+            other => other,
+        };
+        let request = request.map(|body| Body::from_stream(body.into_data_stream().map(count)));
         (request, Counted { body, answer, is_read })
     }
 }
@@ -91,37 +98,6 @@ impl Counted {
             return too_much("send it again in a second");
         }
         bound_answer(response, self.answer, self.is_read)
-    }
-}
-
-/// A body whose bytes count when they come.
-struct CountedBody {
-    inner: Body,
-    held: Arc<Held>,
-}
-
-impl HttpBody for CountedBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let frame = ready!(Pin::new(&mut self.inner).poll_frame(context));
-        let bytes = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
-        Poll::Ready(match bytes.is_none_or(|bytes| self.held.add(bytes.len())) {
-            true => frame,
-            false => Some(Err(axum::Error::new("too many bodies are in progress"))),
-        })
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
     }
 }
 

@@ -241,7 +241,7 @@ pub(super) fn router_of(
                 format!("{path} does not take {method}; the header `allow` names what it takes");
             Problem::new(ProblemCode::MethodNotAllowed, detail)
         })
-        // One layer: a request clones all that is below each.
+        // One layer, because axum clones everything below a layer for each request.
         .layer((from_fn(front), DefaultBodyLimit::max(MAX_BODY_BYTES)))
         .with_state(service)
 }
@@ -292,8 +292,8 @@ struct Guard {
     bodies: Bodies,
 }
 
-/// Requires a token, bounds what the request holds, does a request with an idempotency key once,
-/// and does it to its end.
+/// Requires a token, bounds the memory of the request, processes a repeated idempotency key once,
+/// and finishes the request even if its client disconnects.
 async fn guarded(State(guard): State<Arc<Guard>>, mut request: Request, next: Next) -> Response {
     match caller_of(&guard.admin, &guard.service, request.headers()).await {
         Ok(caller) => drop(request.extensions_mut().insert(caller)),
@@ -327,13 +327,7 @@ async fn front(mut request: Request, next: Next) -> Response {
     let work = async move {
         match takes_gzip(request.headers()) {
             true => compressed(request, next).await,
-            false => {
-                let mut response = answered(request, next).await;
-                if compressible().should_compress(&response) {
-                    response.headers_mut().append(VARY, ACCEPT_ENCODING.into());
-                }
-                response
-            }
+            false => uncompressed(request, next).await,
         }
     };
     let mut response = work.instrument(span.clone()).await;
@@ -351,16 +345,26 @@ fn compressible() -> impl Predicate {
     SizeAbove::new(MIN_COMPRESSED).and(NotForContentType::SSE).and(NotForContentType::IMAGES)
 }
 
-/// Whether a client takes gzip. One that takes nothing at all is answered as it is: a refusal would
-/// come after the request was done, and RFC 9110 allows to disregard the header.
+/// Whether a client accepts gzip. A client that accepts no encoding at all gets an uncompressed
+/// answer, as RFC 9110 allows: tower-http would answer 406 after the request was processed.
 fn takes_gzip(headers: &HeaderMap) -> bool {
     let all = headers.get_all(ACCEPT_ENCODING).into_iter().filter_map(|value| value.to_str().ok());
     all.flat_map(|value| value.split(',')).any(|part| {
         let mut parts = part.split(';').map(str::trim);
-        let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
+        let name = parts.next().unwrap_or_default();
+        let is_gzip = name.eq_ignore_ascii_case("gzip") || name.eq_ignore_ascii_case("x-gzip");
         let weight = parts.find_map(|part| part.strip_prefix("q=")?.parse::<f32>().ok());
         is_gzip && weight.is_none_or(|weight| weight > 0.0)
     })
+}
+
+/// Answers without compression, and says that other clients may get another answer.
+async fn uncompressed(request: Request, next: Next) -> Response {
+    let mut response = answered(request, next).await;
+    if compressible().should_compress(&response) {
+        response.headers_mut().append(VARY, ACCEPT_ENCODING.into());
+    }
+    response
 }
 
 /// Compresses the answer.

@@ -30,6 +30,17 @@ async fn delivery(api: &Api, id: &str) -> Value {
         .clone()
 }
 
+/// A host with a clock of the test and a disabled binding: deliveries to it stay pending.
+async fn disabled() -> (Arc<TestClock>, TestHost, Api) {
+    let clock = TestClock::new();
+    let shared = Arc::clone(&clock);
+    let host = TestHost::with(&["extracts"], |options| options.clock = shared).await.unwrap();
+    let api = Api::new(&host);
+    bind(&api, "acme", "extracts", &json!({})).await;
+    api.patch(BINDING, &json!({"enabled": false})).await.fine();
+    (clock, host, api)
+}
+
 /// A revision that waits while a newer one is captured is given up: the provider is not asked to
 /// capture it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -56,12 +67,7 @@ async fn a_revision_that_a_newer_one_overtakes_is_never_captured() {
 /// A delivery that comes after the request is not part of it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_comes_after_the_request_is_not_given_up() {
-    let clock = TestClock::new();
-    let shared = Arc::clone(&clock);
-    let host = TestHost::with(&["extracts"], |options| options.clock = shared).await.unwrap();
-    let api = Api::new(&host);
-    bind(&api, "acme", "extracts", &json!({})).await;
-    api.patch(BINDING, &json!({"enabled": false})).await.fine();
+    let (clock, _host, api) = disabled().await;
     clock.advance(SignedDuration::from_hours(1));
     let mut event = revision("r", &comment("c1"), "said later");
     event["bindingKey"] = json!("extracts");
@@ -79,12 +85,7 @@ async fn what_comes_after_the_request_is_not_given_up() {
 /// does not fail because an attempt has changed one of them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deliveries_that_are_tried_meanwhile_are_given_up() {
-    let clock = TestClock::new();
-    let shared = Arc::clone(&clock);
-    let host = TestHost::with(&["extracts"], |options| options.clock = shared).await.unwrap();
-    let api = Api::new(&host);
-    bind(&api, "acme", "extracts", &json!({})).await;
-    api.patch(BINDING, &json!({"enabled": false})).await.fine();
+    let (clock, _host, api) = disabled().await;
     for round in 0..5 {
         for number in 0..40 {
             let mut event = revision(&format!("r{round}-{number}"), &comment("c1"), "said");

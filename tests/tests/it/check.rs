@@ -237,8 +237,8 @@ async fn every_rule_has_a_guest_that_breaks_it() {
 }
 
 /// The rules that are tested on a guest that breaks one: those of its group, and those that are
-/// known to break with it. The whole form tests all of
-/// them, which takes a minute. Use it for a new or changed rule.
+/// known to break with it. The whole form tests all of them, which takes a minute. Use it for a new
+/// or changed rule.
 fn beside(rule: &Rule, dependents: &[&str]) -> Selection {
     let is_beside = |other: &&Rule| {
         other.mode == Mode::Quick
@@ -253,7 +253,8 @@ fn beside(rule: &Rule, dependents: &[&str]) -> Selection {
     }
 }
 
-/// Otherwise an author would search in the wrong place. The short form tests every third rule.
+/// Otherwise an author would look for the fault in the wrong place. The short form tests every
+/// third rule.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_breaks_one_rule_breaks_no_other() {
     let mut wrong = Vec::new();

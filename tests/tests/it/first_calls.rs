@@ -41,7 +41,8 @@ async fn a_new_company_accepts_many_first_calls_of_every_kind_at_once() {
             Api::new(&host).make(&company).await;
         }
         let mut calls = tokio::task::JoinSet::new();
-        for n in 0..if is_whole() { 180 } else { 60 } {
+        let count = if is_whole() { 180 } else { 60 };
+        for n in 0..count {
             let (api, company) = (Api::new(&host), company.clone());
             calls.spawn(async move {
                 let scope = json!({"companyId": company});

@@ -165,9 +165,9 @@ impl Bindings {
         Ok(())
     }
 
-    /// Takes over one binding that an import has written: reading all of them for each one would
-    /// take the longer the more there are.
-    pub fn take_over(&self, binding: Binding) {
+    /// Adds a binding that an import has written to the cache. Reading all bindings again for each
+    /// one would take quadratic time.
+    pub fn add_imported(&self, binding: Binding) {
         self.cache(&binding.company_id.clone(), |company| {
             company.bindings.insert(binding.key.clone(), Arc::new(binding));
         });

@@ -29,8 +29,8 @@ use super::stream::Timed;
 /// The longest head of a request, in bytes: its line with the address and the query, and its
 /// headers.
 pub const MAX_HEAD_BYTES: usize = 64 * 1024;
-/// How long a host that stops waits for the rest of a request, from the last bytes that came. With
-/// none, half a request would hold it up until its grace is over.
+/// How long a host that stops waits for the next bytes of a request. Without this limit, half a
+/// request would delay the end of the host by its whole grace period.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 impl Place {
@@ -67,14 +67,14 @@ impl Place {
                     is_stopping = true;
                     serving.as_mut().graceful_shutdown();
                 }
-                () = silent(&connection), if is_stopping => return,
+                () = waited_in_vain(&connection), if is_stopping => return,
             }
         }
     }
 }
 
 /// Resolves once the host has waited for the other side for [`LAST_WAIT`].
-async fn silent(connection: &Connection) {
+async fn waited_in_vain(connection: &Connection) {
     loop {
         let now = Instant::now();
         let since = match &*connection.state.lock() {
@@ -152,7 +152,7 @@ fn head_bytes<B>(request: &Request<B>) -> usize {
     line + fields.sum::<usize>()
 }
 
-/// How many bytes an address has, as a request's line has it.
+/// The length of an address in the first line of a request, in bytes.
 fn length(uri: &Uri) -> usize {
     let scheme = uri.scheme_str().map_or(0, |scheme| scheme.len() + "://".len());
     let authority = uri.authority().map_or(0, |authority| authority.as_str().len());

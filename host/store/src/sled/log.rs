@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
@@ -65,7 +66,7 @@ impl Log {
         trees: &Trees,
         companies: Companies,
         index: Sender<Message>,
-        max_batch: usize,
+        (max_batch, patience): (usize, Duration),
     ) -> Result<Self, StoreError> {
         let shared = Arc::new(Shared { queue: Mutex::default(), wake: Condvar::new() });
         let tree = trees.records.clone();
@@ -75,6 +76,7 @@ impl Log {
             companies: Arc::clone(&companies),
             index,
             max_batch,
+            patience,
         };
         let thread = std::thread::Builder::new()
             .name("memhost-commit".to_owned())
@@ -127,7 +129,8 @@ impl Log {
         Ok(())
     }
 
-    /// `is_awaited`: not only together with what comes in the next moments.
+    /// Queues a record. If it `is_awaited`, the thread writes it as soon as it can; otherwise it may
+    /// wait for further records.
     pub(super) fn write(
         &self,
         operation: Arc<Operation>,

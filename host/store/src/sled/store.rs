@@ -5,6 +5,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -34,6 +35,9 @@ pub struct SledOptions {
     pub cache_bytes: u64,
     /// The most records that share one flush.
     pub max_batch: usize,
+    /// How long a record that nobody waits for may wait for others, such as that of a read with
+    /// relaxed audit. A flush for each of them takes more processor time than the reads.
+    pub patience: Duration,
     /// Disk space that is kept free, in bytes: with less, new data is refused. 0 turns this off;
     /// then a full disk ends the store.
     pub reserve_bytes: u64,
@@ -51,6 +55,7 @@ impl Default for SledOptions {
         Self {
             cache_bytes: 128 << 20,
             max_batch: 1_024,
+            patience: Duration::from_millis(5),
             reserve_bytes: 256 << 20,
             company_bytes: 16 << 30,
             on_fatal: None,
@@ -107,7 +112,12 @@ impl SledStore {
         let companies = Companies::default();
         recover(&trees, &companies)?;
         let (applied, incoming) = mpsc::channel();
-        let log = Log::start(&trees, Arc::clone(&companies), applied, options.max_batch)?;
+        let log = Log::start(
+            &trees,
+            Arc::clone(&companies),
+            applied,
+            (options.max_batch, options.patience),
+        )?;
         let watch = Watch::start(&trees.disk, log.abandon())?;
         let (index_trees, states) = (trees.clone(), Arc::clone(&companies));
         let indexer = std::thread::Builder::new()

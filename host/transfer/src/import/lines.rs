@@ -204,7 +204,7 @@ impl<'a> Importing<'a> {
         let service = self.service;
         match row {
             Row::Binding(binding) => {
-                service.bindings.take_over((*binding).clone());
+                service.bindings.add_imported((*binding).clone());
                 // Another import may have brought the same id meanwhile.
                 if service.bindings.has_id(binding.id, self.company) {
                     return Err(self.wrong("has the id of another company's binding"));

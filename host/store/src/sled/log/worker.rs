@@ -22,9 +22,6 @@ use memhost_types::CompanyId;
 const LINGER_PART: u32 = 8;
 /// Records of at most so many bytes are kept in memory until they are indexed.
 const SHORT: usize = 4 << 10;
-/// How long records wait for others if nobody waits for them, such as those of reads with relaxed
-/// audit. A flush for each would take more of the processors than the reads themselves.
-const UNAWAITED: Duration = Duration::from_millis(5);
 const MAX_LINGER: Duration = Duration::from_millis(5);
 
 /// The thread.
@@ -34,6 +31,7 @@ pub(super) struct Worker {
     pub(super) companies: Companies,
     pub(super) index: Sender<Message>,
     pub(super) max_batch: usize,
+    pub(super) patience: Duration,
 }
 
 impl Worker {
@@ -51,9 +49,9 @@ impl Worker {
                     }
                     self.shared.wake.wait(&mut queue);
                 }
-                // Together with what comes in the next moments.
+                // Nobody waits for these records, so let more of them share the flush.
                 queue.wanted = self.max_batch / 2;
-                let until = Instant::now() + UNAWAITED;
+                let until = Instant::now() + self.patience;
                 while !queue.is_awaited && queue.len() < queue.wanted && !queue.closed {
                     queue.is_patient = true;
                     if self.shared.wake.wait_until(&mut queue, until).timed_out() {

@@ -54,6 +54,10 @@ struct Opened {
 }
 
 fn opened() -> Opened {
+    opened_with(SledOptions::default().patience)
+}
+
+fn opened_with(patience: Duration) -> Opened {
     let directory = TempDir::new().unwrap();
     let (seam, deaths) = (Arc::new(Seam::default()), Arc::new(AtomicU32::new(0)));
     let counted = Arc::clone(&deaths);
@@ -62,6 +66,7 @@ fn opened() -> Opened {
         on_fatal: Some(Arc::new(move |_| {
             counted.fetch_add(1, Ordering::SeqCst);
         })),
+        patience,
         ..SledOptions::default()
     };
     let store = SledStore::open(directory.path(), options).unwrap();
@@ -134,6 +139,22 @@ fn nobody_is_answered_before_the_disk_has_it() {
     taken("the state of a partition");
     block_on(block_on(store.remove_partition(b"acme\0binding")).unwrap()).unwrap();
     taken("a removed partition");
+}
+
+/// A record that nobody waits for is found at once, and is written with the next awaited one, which
+/// does not wait for it to become old.
+#[test]
+fn records_that_nobody_waits_for_share_a_flush_with_the_next_one() {
+    let Opened { directory: _directory, store, seam, .. } = opened_with(Duration::from_hours(1));
+    for _ in 0..10 {
+        let made = operation(&store, "acme", None, OperationKind::Query, Outcome::Succeeded);
+        let id = made.id;
+        drop(store.write_operation_later(Arc::new(made), Vec::new()));
+        assert!(block_on(store.operation(&company("acme"), id)).unwrap().is_some());
+    }
+    write(&store, OperationKind::Capture, Outcome::Succeeded).unwrap();
+    let steps = seam.steps.lock().clone();
+    assert_eq!(steps.iter().filter(|step| **step == DiskStep::Answer).count(), 1, "{steps:?}");
 }
 
 /// An erasure is answered by its own way.
