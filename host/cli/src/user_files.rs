@@ -24,8 +24,8 @@ pub(super) fn compiled_dir() -> Option<PathBuf> {
     Some(given(CACHE_VARIABLE).or_else(|| below("XDG_CACHE_HOME", ".cache"))?.join("compiled"))
 }
 
-/// The directory of compiled components for `serve`. `None` if `$MEMHOST_CACHE_DIR` is not set: then
-/// it is in the data directory.
+/// The directory of compiled components for `serve`. `None` if `$MEMHOST_CACHE_DIR` is not set:
+/// then it is in the data directory.
 pub(super) fn named_compiled_dir() -> Option<PathBuf> {
     Some(given(CACHE_VARIABLE)?.join("compiled"))
 }
