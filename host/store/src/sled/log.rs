@@ -129,8 +129,8 @@ impl Log {
         Ok(())
     }
 
-    /// Queues a record. If it `is_awaited`, the thread writes it as soon as it can; otherwise it may
-    /// wait for further records.
+    /// Queues a record. If it `is_awaited`, the thread writes it as soon as it can; otherwise the
+    /// thread may wait for further records.
     pub(super) fn write(
         &self,
         operation: Arc<Operation>,
