@@ -299,8 +299,8 @@ impl Maintenance for FaultyStore {
         self.inner.disk()
     }
 
-    async fn held(&self, company: &CompanyId) -> Result<Held, StoreError> {
-        self.inner.held(company).await
+    fn held(&self, company: &CompanyId) -> Result<Held, StoreError> {
+        self.inner.held(company)
     }
 
     async fn verify(&self) -> Result<Vec<String>, StoreError> {

@@ -98,7 +98,7 @@ impl Background {
         }
         event.check()?;
         // Also of an event that nobody takes, whose record would need room.
-        self.tenancy.check_quota(caller, OperationKind::Capture, &event.scope.company_id).await?;
+        self.tenancy.check_quota(caller, OperationKind::Capture, &event.scope.company_id)?;
         check_owner(&event.scope, event.visibility.unwrap_or_default())?;
         if let (Some(source), Some(payload)) = (&event.source, &event.payload) {
             capture(event, source.clone(), payload.clone()).check()?;

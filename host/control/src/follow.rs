@@ -9,7 +9,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::Control;
 use memhost_access::Caller;
-use memhost_oplog::feed::{Follower, HostEvent, MAX_FOLLOWERS_OF_CALLER, Notice};
+use memhost_oplog::feed::{Follower, HostEvent, MAX_FOLLOWERS_OF_CALLER, Notice, Place};
 use memhost_tenancy::ServiceError;
 use memhost_types::{CompanyId, FieldError, Operation, OperationFilter};
 
@@ -66,10 +66,10 @@ impl Control {
             .collect();
         ended.sort_by_key(|(at, operation)| (*at, operation.id.sequence()));
         let notice = |(at, operation): (Timestamp, Operation)| {
-            let id = self.oplog.feed.id_in_the_log(at);
+            let place = Place::in_the_log(at);
             let operation = Operation { log: Vec::new(), payload: None, ..operation };
             let happened = HostEvent::Operation(Arc::new(operation));
-            Arc::new(Notice { id, company_id: Some(company.clone()), happened })
+            Arc::new(Notice { place, company_id: Some(company.clone()), happened })
         };
         Ok(ended.into_iter().map(notice).collect())
     }

@@ -136,11 +136,20 @@ pub fn spawn_blocking<T: Send + 'static>(
 /// # Errors
 /// Where the value has no JSON form, such as a map with keys that are no strings.
 pub fn to_json(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+    to_json_after(&[], value)
+}
+
+/// The same, after some bytes.
+///
+/// # Errors
+/// As [`to_json`].
+pub fn to_json_after(bytes: &[u8], value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let mut json = Bounded { bytes: Vec::with_capacity(1_024), max: MAX_INLINE_BYTES };
+    json.bytes.extend_from_slice(bytes);
     // Its length is known only once it is written. One kind of writer: a second one would double
     // the code of each type.
     if serde_json::to_writer(&mut json, value).is_err() {
-        json.bytes.clear();
+        json.bytes.truncate(bytes.len());
         json.max = usize::MAX;
         off_executor(usize::MAX, || serde_json::to_writer(&mut json, value))?;
     }

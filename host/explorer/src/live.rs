@@ -75,23 +75,22 @@ pub(super) async fn follow(
                 () = tokio::time::sleep_until(end) => return,
                 notice = follower.next() => notice,
             };
-            let Some(first) = first else { return };
-            if !is_mine(&first) {
+            let Some(mut last) = first else { return };
+            if !is_mine(&last) {
                 continue;
             }
-            let mut last = first.id.clone();
-            let mut kinds = BTreeSet::from([name(&first.happened)]);
+            let mut kinds = BTreeSet::from([name(&last.happened)]);
             let told = Instant::now() + BATCH_WINDOW;
             while let Ok(next) = tokio::time::timeout_at(told, follower.next()).await {
                 let Some(next) = next else { return };
                 if is_mine(&next) {
                     kinds.insert(name(&next.happened));
-                    last.clone_from(&next.id);
+                    last = next;
                 }
             }
             let kinds: Vec<_> = kinds.into_iter().collect();
-            let event =
-                Event::default().event("changed").id(last).retry(RETRY).data(kinds.join(","));
+            let event = Event::default().event("changed").id(follower.id(&last));
+            let event = event.retry(RETRY).data(kinds.join(","));
             if sender.send(Ok::<_, Infallible>(event)).await.is_err() {
                 return;
             }

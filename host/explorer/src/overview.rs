@@ -64,7 +64,7 @@ pub(super) async fn show(
         .sums(company, &SumsQuery { group_by: vec![GroupBy::Day], ..SumsQuery::default() })
         .await?;
     let quality = quality(&view, &days).await?;
-    let usage = view.service.tenancy().company_usage(company).await?;
+    let usage = view.service.tenancy().company_usage(company)?;
     let body = html! {
         div.stack #overview data-live {
             (attention::list(&view, &bindings).await?)

@@ -60,7 +60,7 @@ impl Operations {
             }
             Ok(()) => {
                 self.check_disk(caller, kind)?;
-                let room = self.tenancy.check_quota(caller, kind, &scope.company_id).await?;
+                let room = self.tenancy.check_quota(caller, kind, &scope.company_id)?;
                 let mut opened = match is_checked {
                     true => Opened::begin(&self.oplog, caller, kind, scope).await?,
                     false => {

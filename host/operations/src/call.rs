@@ -52,7 +52,7 @@ impl Operations {
             if matches!(failure.error, CallError::Retired) {
                 intended.add_metered(std::mem::take(&mut failure.metered));
                 drop(admitted);
-                serving = self.serving.get(&serving.binding).await?;
+                serving = Box::pin(self.serving.get(&serving.binding)).await?;
                 intended.set_version(serving.plugin.version().to_string());
                 continue;
             }
@@ -70,7 +70,7 @@ impl Operations {
             // The contract allows one repetition by the previous build. A write has the same effect
             // twice: it carries an operation id or names the records.
             if let Some(previous) = serving.previous() {
-                let answer = match step.call(&previous, id).await {
+                let answer = match Box::pin(step.call(&previous, id)).await {
                     Ok(answer) => answer,
                     Err(second) => {
                         failure.metered.extend(second.metered);
@@ -86,7 +86,8 @@ impl Operations {
                 let before = previous.plugin.version();
                 let reason =
                     format!("a call failed that version {before} answered: {}", failure.error);
-                if let Err(refusal) = self.serving.roll_back(&serving, reason).await {
+                let rolled_back = Box::pin(self.serving.roll_back(&serving, reason)).await;
+                if let Err(refusal) = rolled_back {
                     tracing::error!(error = %refusal.error.message, "a version could not be rolled \
                         back");
                 }

@@ -123,7 +123,7 @@ impl Operations {
             None => {
                 // What the host does not know has no rows, and is refused.
                 if let Some(company) = company {
-                    self.tenancy.check_key(caller, company).await?;
+                    self.tenancy.check_key(caller, company)?;
                 }
                 let ticket =
                     Ticket { key, request, begun_at: now, company: company.cloned(), _lock: lock };
@@ -144,7 +144,7 @@ impl Operations {
         answer: Option<KeptAnswer>,
     ) -> Result<(), ServiceError> {
         let room = match &ticket.company {
-            Some(company) => self.store.held(company).await?.room(),
+            Some(company) => self.store.held(company)?.room(),
             None => u64::MAX,
         };
         // An answer that is too large, or for which the company has no room, is kept without its

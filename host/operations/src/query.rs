@@ -28,7 +28,7 @@ impl Operations {
         caller: &Caller,
         request: QueryRequest,
     ) -> Result<ContextBundle, ServiceError> {
-        self.query_for(caller, request, None).await
+        self.ask(caller, request, None).await
     }
 
     /// The same, for a hook.
@@ -37,6 +37,15 @@ impl Operations {
     /// As [`ServiceError`] says.
     #[boxed]
     pub async fn query_for(
+        &self,
+        caller: &Caller,
+        request: QueryRequest,
+        hook: Option<ForHook>,
+    ) -> Result<ContextBundle, ServiceError> {
+        self.ask(caller, request, hook).await
+    }
+
+    async fn ask(
         &self,
         caller: &Caller,
         request: QueryRequest,
@@ -101,6 +110,7 @@ impl Query {
     }
 
     /// Asks the provider for as many as it may answer, as a part of the same operation.
+    #[boxed]
     async fn all(&mut self, answered: &mut Answered<'_>) -> Result<Vec<Snippet>, Refusal> {
         self.request.top_k = Some(limits::MAX_PAGE);
         let serving = answered.serving;

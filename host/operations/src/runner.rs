@@ -21,6 +21,7 @@
 
 use std::collections::HashSet;
 use std::future::{Future, ready};
+use std::pin::pin;
 use std::sync::Arc;
 
 use crate::Operations;
@@ -287,9 +288,14 @@ impl Operations {
         caller: &Caller,
         step: &mut S,
     ) -> Result<S::Response, ServiceError> {
-        let bytes = if step.wanted() > MAX_SHORT_PAGE { usize::MAX } else { 0 };
-        let company = step.target().0.company_id.clone();
-        in_turn(company.as_str(), bytes, self.run(caller, step)).await
+        let is_long = step.wanted() > MAX_SHORT_PAGE;
+        let company = is_long.then(|| step.target().0.company_id.clone());
+        // In place: the state of an operation is kilobytes, and each layer would copy it.
+        let task = pin!(self.run(caller, step));
+        match company {
+            Some(company) => in_turn(company.as_str(), usize::MAX, task).await,
+            None => task.await,
+        }
     }
 
     async fn run<S: Step>(

@@ -27,7 +27,7 @@ impl Answered<'_> {
         {
             return None;
         }
-        match serving.instances.profile(&request.scope).await {
+        match Box::pin(serving.instances.profile(&request.scope)).await {
             Ok(profile) => {
                 self.ending.add_usage(profile.value.usage);
                 self.ending.add_usage(profile.metered);

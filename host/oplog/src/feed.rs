@@ -16,7 +16,6 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -75,17 +74,12 @@ impl Feed {
         self.places.parse(id)
     }
 
-    /// The id of a position of no run: a follower that continues from here reads the log again.
-    pub fn id_in_the_log(&self, at: Timestamp) -> String {
-        self.id(Place { run: 0, number: 0, at })
-    }
-
     /// Tells the followers of a company what happened; with `None` those of the whole host.
     pub fn publish(&self, company: Option<&CompanyId>, happened: HostEvent) {
         let at = self.clock.now();
         self.ring.push(|number| {
-            let id = self.id(Place { run: self.run, number, at });
-            Notice { id, company_id: company.cloned(), happened }
+            let place = Place { run: self.run, number, at };
+            Notice { place, company_id: company.cloned(), happened }
         });
         self.wake();
     }
@@ -187,7 +181,7 @@ impl Feed {
         // Without an earlier notice: a follower that continues from here gets a reset again.
         let (run, number) = before.checked_sub(1).map_or((0, 0), |number| (self.run, number));
         let place = Place { run, number, at: self.clock.now() };
-        Notice { id: self.id(place), company_id: company.cloned(), happened: HostEvent::Reset }
+        Notice { place, company_id: company.cloned(), happened: HostEvent::Reset }
     }
 }
 
@@ -222,6 +216,11 @@ impl Follower {
     /// Adds notices that come before the next event.
     pub fn catch_up(&mut self, notices: Vec<Arc<Notice>>) {
         self.caught_up.extend(notices);
+    }
+
+    /// The id of a notice, to go on from after it: opaque, and another one for each follower.
+    pub fn id(&self, notice: &Notice) -> String {
+        self.feed.id(notice.place)
     }
 
     /// Waits for the next event. `None`: the host stops.
@@ -277,6 +276,8 @@ impl Follower {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+
     use super::ring::{KEPT, MAX_KEPT_BYTES, weight};
     use super::*;
     use memhost_ports::SystemClock;
@@ -296,8 +297,9 @@ mod tests {
             kept.iter().map(|(number, _)| *number).collect::<Vec<_>>(),
             (10..KEPT + 10).collect::<Vec<_>>()
         );
-        let place = feed.place(&kept[0].1.id).unwrap();
+        let place = kept[0].1.place;
         assert_eq!((place.run, place.number), (feed.run, 10));
+        assert_eq!(feed.place(&feed.id(place)).unwrap().number, 10);
     }
 
     #[test]
@@ -324,7 +326,7 @@ mod tests {
     #[test]
     fn whoever_was_told_of_a_gap_before_anything_else_is_told_so_again() {
         let feed = Feed::new(Arc::new(SystemClock));
-        let run = |before| feed.place(&feed.reset(None, before).id).unwrap().run;
+        let run = |before| feed.reset(None, before).place.run;
         assert_eq!((run(0), run(1)), (0, feed.run), "the first notice has the number 0");
     }
 
@@ -368,12 +370,11 @@ mod tests {
         let first = follower.next().await.unwrap();
         assert_eq!(first.happened.kind(), "reset");
         assert_eq!(
-            feed.place(&first.id).unwrap().number,
-            2,
+            first.place.number, 2,
             "whoever comes back with it goes on behind the gap"
         );
         for number in 3..KEPT + 3 {
-            assert_eq!(feed.place(&follower.next().await.unwrap().id).unwrap().number, number);
+            assert_eq!(follower.next().await.unwrap().place.number, number);
         }
         feed.close();
         assert!(follower.next().await.is_none());
@@ -385,8 +386,8 @@ mod tests {
         name.parse().unwrap()
     }
 
-    fn numbers(feed: &Feed, notices: &[Arc<Notice>]) -> Vec<u64> {
-        notices.iter().map(|notice| feed.place(&notice.id).unwrap().number).collect()
+    fn numbers(notices: &[Arc<Notice>]) -> Vec<u64> {
+        notices.iter().map(|notice| notice.place.number).collect()
     }
 
     #[tokio::test]
@@ -399,9 +400,9 @@ mod tests {
             feed.publish(whose, HostEvent::Reset);
         }
         let heard = [mine.next().await.unwrap(), mine.next().await.unwrap()];
-        assert_eq!(numbers(&feed, &heard), [1, 3]);
+        assert_eq!(numbers(&heard), [1, 3]);
         for number in 0..4 {
-            assert_eq!(numbers(&feed, &[all.next().await.unwrap()]), [number]);
+            assert_eq!(numbers(&[all.next().await.unwrap()]), [number]);
         }
     }
 
@@ -409,16 +410,16 @@ mod tests {
     async fn whoever_comes_back_goes_on_behind_its_last_notice() {
         let feed = Arc::new(Feed::new(Arc::new(SystemClock)));
         told(&feed, 5);
-        let last = feed.ring.kept().0[1].1.id.clone();
+        let last = feed.id(feed.ring.kept().0[1].1.place);
         let seat = || feed.seat("ada").unwrap();
         let (mut back, is_complete) = feed.follower(seat(), None, feed.place(&last));
         assert!(is_complete);
-        assert_eq!(numbers(&feed, &[back.next().await.unwrap()]), [2]);
+        assert_eq!(numbers(&[back.next().await.unwrap()]), [2]);
         let of_another_run = Place { run: 0, number: 1, at: Timestamp::UNIX_EPOCH };
         let (mut back, is_complete) = feed.follower(seat(), None, Some(of_another_run));
         let reset = back.next().await.unwrap();
         assert_eq!((is_complete, reset.happened.kind()), (false, "reset"));
-        assert_eq!(numbers(&feed, &[reset]), [4], "it goes on with what comes next");
+        assert_eq!(numbers(&[reset]), [4], "it goes on with what comes next");
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -437,7 +438,7 @@ mod tests {
             })
             .collect();
         for number in 0..800 {
-            assert_eq!(numbers(&feed, &[follower.next().await.unwrap()]), [number]);
+            assert_eq!(numbers(&[follower.next().await.unwrap()]), [number]);
         }
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     }
@@ -450,9 +451,8 @@ mod tests {
             assert_eq!(feed.ring.read(0), Found::NotYet);
             told(&feed, 1);
             assert!(matches!(feed.ring.read(1), Found::Notice(_)));
-            let (at, id) = (feed.clock.now(), String::new());
-            let id = id + &feed.id(Place { run: feed.run, number, at });
-            Notice { id, company_id: None, happened: HostEvent::Reset }
+            let place = Place { run: feed.run, number, at: feed.clock.now() };
+            Notice { place, company_id: None, happened: HostEvent::Reset }
         });
         assert!(matches!(feed.ring.read(0), Found::Notice(_)));
     }

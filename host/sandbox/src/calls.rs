@@ -54,7 +54,7 @@ impl Instances {
     /// As [`Instances::capture`].
     pub async fn query(&self, request: &QueryRequest) -> Result<Answer<QueryAnswer>, Failure> {
         match self.own_filter(request.metadata_filter.as_ref()) {
-            Some(filter) => self.query_filtered(request, filter).await,
+            Some(filter) => Box::pin(self.query_filtered(request, filter)).await,
             None => self.query_as_it_is(request).await,
         }
     }
@@ -82,7 +82,7 @@ impl Instances {
         cursor: Option<String>,
     ) -> Result<Answer<ListAnswer>, Failure> {
         match self.own_filter(request.metadata_filter.as_ref()) {
-            Some(filter) => self.list_filtered(request, cursor, filter).await,
+            Some(filter) => Box::pin(self.list_filtered(request, cursor, filter)).await,
             None => self.list_as_it_is(request, cursor).await,
         }
     }

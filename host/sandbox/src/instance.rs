@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::OwnedSemaphorePermit;
+use wasmtime::UpdateDeadline;
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 use wasmtime_wasi_http::WasiHttpCtx;
 
@@ -167,7 +168,11 @@ impl Instance {
         store.set_hostcall_fuel(usize::try_from(setup.limits.transfer_bytes).unwrap_or(usize::MAX));
         // A guest that computes lets others have the thread at every tick. Its budget is looked at
         // then.
-        store.epoch_deadline_async_yield_and_update(1);
+        store.epoch_deadline_callback(|_| {
+            // Tokio looks at the network before it wakes a task that yields in this way. A yield
+            // that wakes itself is run again at once, and requests wait until all guests end.
+            Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
+        });
         store.set_epoch_deadline(1);
         if sandbox.options().meter.is_some() {
             store.set_fuel(PLENTY)?;

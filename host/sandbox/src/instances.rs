@@ -164,14 +164,14 @@ impl Instances {
             Err(TryAcquireError::Closed) => {
                 return Err(Failure::before(started, CallError::Retired));
             }
-            Err(TryAcquireError::NoPermits) => self
-                .wait_for_permit(deadline)
+            Err(TryAcquireError::NoPermits) => Box::pin(self.wait_for_permit(deadline))
                 .await
                 .map_err(|error| Failure::before(started, error))?,
         };
         let mut instance = match self.idle.pop() {
             Some(instance) => instance,
-            None => self.instantiate(started, deadline).await?,
+            // Apart, so that the state of a call has no room for what few calls do.
+            None => Box::pin(self.instantiate(started, deadline)).await?,
         };
         instance.arm(deadline.into_std());
         if self.sandbox.options().meter.is_some() {

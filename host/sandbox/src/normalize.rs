@@ -161,7 +161,12 @@ impl Normalize {
     }
 
     fn snippets(&self, snippets: Vec<wit::Snippet>, company: &CompanyId) -> Checked<Vec<Snippet>> {
-        snippets.into_iter().map(|snippet| self.snippet(snippet, company)).collect()
+        // A collection of results would not know how many there are, and copy them as it grows.
+        let mut checked = Vec::with_capacity(snippets.len());
+        for snippet in snippets {
+            checked.push(self.snippet(snippet, company)?);
+        }
+        Ok(checked)
     }
 
     pub(super) fn snippet(&self, snippet: wit::Snippet, company: &CompanyId) -> Checked<Snippet> {

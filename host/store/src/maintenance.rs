@@ -85,12 +85,12 @@ pub trait Maintenance: Send + Sync {
     fn disk(&self) -> DiskState;
 
     /// How much is kept of a company, which every write changes in its own transaction. Asked for
-    /// every operation. A transaction with a new row of a company that has reached its quota is
+    /// every operation, so it waits for nothing. A transaction with a new row of a company that has reached its quota is
     /// refused with [`StoreError::CompanyFull`], where a deletion needs no such row.
     ///
     /// # Errors
-    /// Where it cannot be read.
-    async fn held(&self, company: &CompanyId) -> Result<Held, StoreError>;
+    /// Where the store is closed.
+    fn held(&self, company: &CompanyId) -> Result<Held, StoreError>;
 
     /// Compares everything that is stored with its indexes. Answers one line for each difference.
     ///

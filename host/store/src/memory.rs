@@ -517,7 +517,7 @@ impl Maintenance for MemoryStore {
         DiskState::default()
     }
 
-    async fn held(&self, company: &CompanyId) -> Result<Held, StoreError> {
+    fn held(&self, company: &CompanyId) -> Result<Held, StoreError> {
         Ok(Held { bytes: self.content.lock().held(company), quota: self.quota })
     }
 

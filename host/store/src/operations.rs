@@ -76,8 +76,8 @@ pub trait OperationLog: Send + Sync {
 
     /// The same for a record that nobody waits for: a store may write it together with those of the
     /// next few milliseconds. It is found as soon as this returns.
-    fn write_operation_later(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit {
-        self.write_operation(operation, beside)
+    fn write_operation_later(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) {
+        drop(self.write_operation(operation, beside));
     }
 
     /// Whether this company's writes queue faster than the disk takes them. A caller that does not

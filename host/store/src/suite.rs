@@ -401,7 +401,7 @@ fn the_hosts_record_of_a_partition_is_written_with_it_or_not(store: &dyn Store) 
 
 fn a_company_at_its_quota_gets_no_new_rows_and_others_do(store: &dyn Store) {
     make(store, &[row("acme", Table::Deliveries, b"a", Some(&[1; 1_000]))]).unwrap();
-    assert_eq!(block_on(store.held(&company("acme"))).unwrap().level(), DiskLevel::Low);
+    assert_eq!(store.held(&company("acme")).unwrap().level(), DiskLevel::Low);
     for table in [Table::Events, Table::Deliveries, Table::Reviews, Table::Jobs, Table::Waiting] {
         let refused = make(store, &[row("acme", table, b"b", Some(b"1"))]);
         assert!(
@@ -429,7 +429,7 @@ fn a_company_at_its_quota_gets_no_new_rows_and_others_do(store: &dyn Store) {
 }
 
 fn what_a_company_has_grows_and_shrinks_with_its_rows(store: &dyn Store) {
-    let held = |name: &str| block_on(store.held(&company(name))).unwrap().bytes;
+    let held = |name: &str| store.held(&company(name)).unwrap().bytes;
     make(store, &[row("acme", Table::Events, b"a", Some(&[1; 500]))]).unwrap();
     assert_eq!(held("acme"), 500 + 6);
     make(store, &[row("acme", Table::Events, b"a", Some(&[1; 50]))]).unwrap();

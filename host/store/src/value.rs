@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use memhost_executor::{off_executor, to_json};
+use memhost_executor::{off_executor, to_json_after};
 
 use super::{Expected, Store, StoreError, Table};
 
@@ -14,14 +14,10 @@ const VERSION: u8 = 1;
 /// # Errors
 /// Where the value has no JSON form, such as a map with keys that are no strings.
 pub fn encode<T: Serialize>(what: &str, value: &T) -> Result<Vec<u8>, StoreError> {
-    let json = to_json(value).map_err(|error| StoreError::Corrupt {
+    to_json_after(&[VERSION], value).map_err(|error| StoreError::Corrupt {
         what: what.to_owned(),
         message: error.to_string(),
-    })?;
-    let mut bytes = Vec::with_capacity(json.len() + 1);
-    bytes.push(VERSION);
-    bytes.extend_from_slice(&json);
-    Ok(bytes)
+    })
 }
 
 /// A record from bytes.

@@ -91,7 +91,7 @@ impl Tenancy {
                 Some(company) => {
                     self.usable(caller, company).await?;
                     match act {
-                        Act::Administer => Ok(self.check_settings(caller, company).await?),
+                        Act::Administer => Ok(self.check_settings(caller, company)?),
                         _ => Ok(()),
                     }
                 }

@@ -1,7 +1,6 @@
 //! How much the host keeps of each company, and the quota at which new data of that company is
 //! refused.
 
-use async_recursion::async_recursion as boxed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,9 +34,8 @@ impl Tenancy {
     ///
     /// # Errors
     /// Where it cannot be read.
-    #[boxed]
-    pub async fn company_usage(&self, company: &CompanyId) -> Result<CompanyUsage, ServiceError> {
-        Ok(self.store.held(company).await?.into())
+    pub fn company_usage(&self, company: &CompanyId) -> Result<CompanyUsage, ServiceError> {
+        Ok(self.store.held(company)?.into())
     }
 
     /// Refuses what a company has no room for. What ends something goes on: forgetting and
@@ -48,13 +46,13 @@ impl Tenancy {
     ///
     /// # Errors
     /// Where there is no room, or what the company has cannot be read.
-    pub async fn check_quota(
+    pub fn check_quota(
         &self,
         caller: &Caller,
         kind: OperationKind,
         company: &CompanyId,
     ) -> Result<u64, StoreError> {
-        let held = self.store.held(company).await?;
+        let held = self.store.held(company)?;
         let ends_something = matches!(kind, OperationKind::Forget | OperationKind::Review);
         let has_room = match held.level() {
             DiskLevel::Plenty => true,
@@ -71,12 +69,12 @@ impl Tenancy {
     ///
     /// # Errors
     /// Where it has so much, or what it has cannot be read.
-    pub async fn check_settings(
+    pub fn check_settings(
         &self,
         caller: &Caller,
         company: &CompanyId,
     ) -> Result<(), StoreError> {
-        let held = self.store.held(company).await?;
+        let held = self.store.held(company)?;
         match held.ends_settings() && caller.role() != Role::Operator {
             true => Err(self.full(held)),
             false => Ok(()),
@@ -88,8 +86,8 @@ impl Tenancy {
     ///
     /// # Errors
     /// Where there is no room, or what the company has cannot be read.
-    pub async fn check_key(&self, caller: &Caller, company: &CompanyId) -> Result<(), StoreError> {
-        let held = self.store.held(company).await?;
+    pub fn check_key(&self, caller: &Caller, company: &CompanyId) -> Result<(), StoreError> {
+        let held = self.store.held(company)?;
         match held.level() == DiskLevel::Spent && caller.role() != Role::Operator {
             true => Err(self.full(held)),
             false => Ok(()),

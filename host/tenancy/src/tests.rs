@@ -235,12 +235,12 @@ async fn a_full_company_may_forget_and_its_operator_may_go_on() {
         let made = room.tenancy.emit(&operator, &acme, vec![event(&format!("e{number}"), "p")]);
         drop(made.await);
     }
-    let check = async |caller: &Caller, kind| room.tenancy.check_quota(caller, kind, &acme).await;
-    let full = check(&ada, OperationKind::Capture).await.unwrap_err();
+    let check = |caller: &Caller, kind| room.tenancy.check_quota(caller, kind, &acme);
+    let full = check(&ada, OperationKind::Capture).unwrap_err();
     assert!(matches!(full, StoreError::CompanyFull { .. }), "{full}");
-    check(&operator, OperationKind::Forget).await.unwrap();
-    check(&Caller::worker(), OperationKind::Capture).await.unwrap();
-    assert!(room.tenancy.company_usage(&acme).await.unwrap().held_bytes > 600);
+    check(&operator, OperationKind::Forget).unwrap();
+    check(&Caller::worker(), OperationKind::Capture).unwrap();
+    assert!(room.tenancy.company_usage(&acme).unwrap().held_bytes > 600);
 }
 
 #[tokio::test]

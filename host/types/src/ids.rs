@@ -67,10 +67,16 @@ pub fn check_id(field: &str, text: &str) -> Result<(), FieldError> {
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident, $json:literal, $check:expr, $schema:path) => {
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-        #[serde(try_from = "String", into = "String")]
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, JsonSchema)]
+        #[serde(try_from = "String")]
         #[schemars(transform = $schema)]
         pub struct $name(String);
+
+        impl Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str(&self.0)
+            }
+        }
 
         impl $name {
             /// The id as text.
@@ -81,9 +87,7 @@ macro_rules! text_id {
         impl TextId for $name {
             const NAME: &'static str = $json;
             fn parse(text: &str) -> Result<Self, IdError> {
-                let check: fn(&'static str, &str) -> Result<(), IdError> = $check;
-                check($json, text)?;
-                Ok(Self(text.to_owned()))
+                text.to_owned().try_into()
             }
         }
         impl AsRef<str> for $name {
@@ -94,7 +98,9 @@ macro_rules! text_id {
         impl TryFrom<String> for $name {
             type Error = IdError;
             fn try_from(text: String) -> Result<Self, IdError> {
-                Self::parse(&text)
+                let check: fn(&'static str, &str) -> Result<(), IdError> = $check;
+                check($json, &text)?;
+                Ok(Self(text))
             }
         }
         impl FromStr for $name {

@@ -17,7 +17,7 @@ async fn next(follower: &mut Follower) -> (String, HostEvent) {
         .await
         .expect("no event was sent");
     let notice = notice.expect("the host stopped");
-    (notice.id.clone(), notice.happened.clone())
+    (follower.id(&notice), notice.happened.clone())
 }
 
 fn kinds(happened: &HostEvent) -> String {

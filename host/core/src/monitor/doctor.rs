@@ -193,7 +193,7 @@ impl Monitor {
         let (mut most, mut near) = (Held::default(), Vec::new());
         let companies = self.tenancy.companies();
         for company in &companies {
-            let held = match self.store.held(company).await {
+            let held = match self.store.held(company) {
                 Ok(held) => held,
                 Err(error) => {
                     return Check::error("companies", error.to_string(), "check the disk's device");

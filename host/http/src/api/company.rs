@@ -86,7 +86,7 @@ async fn set_retention(
 }
 
 async fn usage(allowed: Authorized<permission::View>) -> Result<Json<CompanyUsage>, Problem> {
-    Ok(Json(allowed.service.tenancy().company_usage(&allowed.company).await?))
+    Ok(Json(allowed.service.tenancy().company_usage(&allowed.company)?))
 }
 
 async fn export(

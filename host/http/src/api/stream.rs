@@ -139,7 +139,7 @@ async fn stream(
                 || kinds.as_ref().is_none_or(|kinds| kinds.iter().any(|wanted| wanted == kind));
             if is_wanted
                 && sender
-                    .send(Ok::<_, Infallible>(event(&notice.id, &notice.happened)))
+                    .send(Ok::<_, Infallible>(event(&follower.id(&notice), &notice.happened)))
                     .await
                     .is_err()
             {

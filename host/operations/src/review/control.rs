@@ -49,7 +49,7 @@ impl Answered<'_> {
         }
         let mut shown = Vec::with_capacity(found.len());
         for snippet in found.drain(..) {
-            if host.counts(binding, policy, self.id(), &snippet).await? {
+            if Box::pin(host.counts(binding, policy, self.id(), &snippet)).await? {
                 shown.push(snippet);
             }
         }

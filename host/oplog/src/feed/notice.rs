@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::place::Place;
 use memhost_types::{BudgetView, CompanyId, Job, Operation, PluginChange};
 
 /// Something that happened.
@@ -39,8 +40,8 @@ impl HostEvent {
 /// An event with its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notice {
-    /// Where to go on from after this one; opaque.
-    pub id: String,
+    /// Where to go on from after this one.
+    pub place: Place,
     /// The company it belongs to. `None`: the host.
     pub company_id: Option<CompanyId>,
     /// What.

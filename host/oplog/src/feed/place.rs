@@ -13,6 +13,13 @@ pub struct Place {
     pub at: Timestamp,
 }
 
+impl Place {
+    /// One of no run: a follower that continues from here reads the log again.
+    pub fn in_the_log(at: Timestamp) -> Self {
+        Self { run: 0, number: 0, at }
+    }
+}
+
 /// Makes ids of places and reads them.
 pub(super) struct Places {
     key: [u8; 32],

@@ -134,7 +134,7 @@ impl Ring {
                 continue;
             };
             let reset =
-                Notice { id: notice.id.clone(), company_id: None, happened: HostEvent::Reset };
+                Notice { place: notice.place, company_id: None, happened: HostEvent::Reset };
             self.bytes.fetch_add(weight(&reset.happened), SeqCst);
             self.bytes.fetch_sub(weight(&notice.happened), SeqCst);
             *notice = Arc::new(reset);

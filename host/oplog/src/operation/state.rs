@@ -20,7 +20,8 @@ use memhost_types::{
 macro_rules! states {
     ($($(#[$doc:meta])* $state:ident),+) => {$(
         $(#[$doc])*
-        pub struct $state(OpenOperation);
+        // In a box: it goes through many futures, which would each have room for it.
+        pub struct $state(Box<OpenOperation>);
 
         impl Deref for $state {
             type Target = OpenOperation;
@@ -134,7 +135,7 @@ impl Opened {
             payload: None,
             count: 1,
         };
-        Ok(Self(OpenOperation {
+        Ok(Self(Box::new(OpenOperation {
             log: Arc::clone(log),
             token: OpenOperation::counted_for(caller),
             is_systems: *caller.principal() == Principal::System,
@@ -150,7 +151,7 @@ impl Opened {
             has_new_jobs: false,
             context: OperationContext::default(),
             locks: Vec::new(),
-        }))
+        })))
     }
 
     /// Writes the intent of a write, durably, in one step with `beside`. A read leaves none.
@@ -162,7 +163,7 @@ impl Opened {
         mut beside: Vec<TableWrite>,
     ) -> Result<Intended, OplogError> {
         beside.extend(self.0.compaction_mark()?);
-        let OpenOperation { log, operation, marks, .. } = &mut self.0;
+        let OpenOperation { log, operation, marks, .. } = &mut *self.0;
         if !operation.kind.is_write() {
             return Ok(Intended(self.0));
         }
@@ -171,7 +172,7 @@ impl Opened {
             let error = OplogError::NotRecorded(error);
             let refusal = Refusal::new(OperationErrorCode::Host, error.to_string());
             self.0.end(refusal.outcome, Some(refusal.error));
-            let OpenOperation { log, marks, .. } = &mut self.0;
+            let OpenOperation { log, marks, .. } = &mut *self.0;
             marks.abandon(&log.records);
             self.0.write_unawaited();
             return Err(error);
@@ -182,7 +183,7 @@ impl Opened {
 
     /// The operation does not begin after all. It leaves no entry, and gives its number back.
     pub fn withdraw(mut self) {
-        let OpenOperation { log, operation, stage, .. } = &mut self.0;
+        let OpenOperation { log, operation, stage, .. } = &mut *self.0;
         *stage = Stage::Completed;
         log.store.return_sequence(&operation.company_id, operation.id.sequence());
     }
@@ -295,18 +296,16 @@ impl Ending {
         }
         let operation = Arc::clone(&open.operation);
         let is_write = operation.kind.is_write();
-        let write = || log.store.write_operation(Arc::clone(&operation), open.beside.clone());
         // A refusal that is written always waits for the disk, also with relaxed audit.
         let may_go_on = log.audit == Audit::Relaxed && !is_write && operation.error.is_none();
-        let commit = match may_go_on {
-            true => log.store.write_operation_later(Arc::clone(&operation), open.beside.clone()),
-            false => write(),
-        };
         if may_go_on && !log.store.is_behind(&operation.company_id) {
+            let beside = std::mem::take(&mut open.beside);
+            log.store.write_operation_later(Arc::clone(&operation), beside);
             log.feed.operation(&operation);
             return Recorded::Written;
         }
-        let mut committed = commit.await;
+        let write = || log.store.write_operation(Arc::clone(&operation), open.beside.clone());
+        let mut committed = write().await;
         // The provider may have done the write and its intent is on disk: failing the request at
         // once would make the caller repeat it. What is not on disk after a second try may be lost
         // with the next crash, and the entry will say `interrupted`: the caller must know.

@@ -172,7 +172,7 @@ impl ServingBindings {
     pub async fn get(&self, binding: &Arc<Binding>) -> Result<Arc<Serving>, Refusal> {
         match self.warm(binding.id) {
             Some(serving) if self.is_current(&serving, binding) => Ok(serving),
-            _ => self.renew(binding).await,
+            _ => Box::pin(self.renew(binding)).await,
         }
     }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use sled::Batch;
 
-use super::trees::Trees;
+use super::trees::{Trees, decode_number};
 use crate::error::failed;
 use crate::quota::company_in;
 use crate::reserve::Need;
@@ -17,9 +17,22 @@ const COUNTED: &[u8] = b"\0counted";
 /// Rows that a measurement writes at once.
 const AT_ONCE: usize = 512;
 
+/// Reads the numbers of all companies into memory.
+pub(super) fn load(trees: &Trees) -> Result<(), StoreError> {
+    measure(trees)?;
+    let mut numbers = trees.numbers.lock();
+    for entry in trees.held.iter() {
+        let (company, number) = entry.map_err(failed("reading"))?;
+        if company != COUNTED {
+            numbers.insert(company.to_vec(), decode_number(&number));
+        }
+    }
+    Ok(())
+}
+
 /// Measures every company of a store that was not counted from its beginning, such as one from a
 /// backup.
-pub(super) fn measure(trees: &Trees) -> Result<(), StoreError> {
+fn measure(trees: &Trees) -> Result<(), StoreError> {
     if trees.held.contains_key(COUNTED).map_err(failed("reading"))? {
         return Ok(());
     }

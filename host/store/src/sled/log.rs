@@ -26,7 +26,7 @@ use memhost_types::{CompanyId, Operation, OperationKind, Outcome};
 mod queue;
 mod worker;
 
-use self::queue::{Item, Shared};
+use self::queue::{Encoded, Item, Shared};
 use self::worker::Worker;
 
 /// Groups of one company that may be queued before its callers must wait for a commit.
@@ -129,14 +129,8 @@ impl Log {
         Ok(())
     }
 
-    /// Queues a record. If it `is_awaited`, the thread writes it as soon as it can; otherwise the
-    /// thread may wait for further records.
-    pub(super) fn write(
-        &self,
-        operation: Arc<Operation>,
-        beside: Vec<TableWrite>,
-        is_awaited: bool,
-    ) -> Commit {
+    /// Queues a record. The thread writes it as soon as it can.
+    pub(super) fn write(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit {
         // Refused here, alone: a group has records that end something, too. What an operation ends
         // is always taken.
         if operation.outcome == Outcome::InProgress && operation.kind != OperationKind::Forget {
@@ -146,19 +140,28 @@ impl Log {
             }
         }
         // Here, because many callers have more threads than the log, which everybody waits for.
-        let value = match crate::encode("operation", operation.as_ref()) {
-            Ok(value) => value,
+        let encoded = match Encoded::new(&operation) {
+            Ok(encoded) => Some(encoded),
             Err(error) => {
                 self.give_up(&operation);
                 return Commit::failed(error);
             }
         };
         let (sender, commit) = Commit::pair();
-        let item = Item::new(operation, value, beside, sender);
+        let waiter = Mutex::new(Some(sender));
+        let mut queue = self.shared.queue.lock();
+        queue.items.push_back(Item { operation, encoded, beside, waiter });
+        self.shared.wake(&mut queue, true);
+        commit
+    }
+
+    /// Queues a record that nobody waits for. The thread encodes it, and may wait for further
+    /// records.
+    pub(super) fn write_later(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) {
+        let item = Item { operation, encoded: None, beside, waiter: Mutex::default() };
         let mut queue = self.shared.queue.lock();
         queue.items.push_back(item);
-        self.shared.wake(&mut queue, is_awaited);
-        commit
+        self.shared.wake(&mut queue, false);
     }
 
     /// The number of a record that is not written is not waited for by the index.

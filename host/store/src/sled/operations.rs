@@ -33,15 +33,14 @@ impl OperationLog for SledStore {
 
     fn write_operation(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit {
         match self.log() {
-            Ok(log) => log.write(operation, beside, true),
+            Ok(log) => log.write(operation, beside),
             Err(error) => Commit::failed(error),
         }
     }
 
-    fn write_operation_later(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit {
-        match self.log() {
-            Ok(log) => log.write(operation, beside, false),
-            Err(error) => Commit::failed(error),
+    fn write_operation_later(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) {
+        if let Ok(log) = self.log() {
+            log.write_later(operation, beside);
         }
     }
 
@@ -135,7 +134,7 @@ impl OperationLog for SledStore {
     async fn import_operation(&self, operation: Operation) -> Result<(), StoreError> {
         let log = self.log()?;
         log.give_out(&operation.company_id, operation.id.sequence())?;
-        drop(log.write(Arc::new(operation), Vec::new(), false));
+        log.write_later(Arc::new(operation), Vec::new());
         Ok(())
     }
 }

@@ -34,7 +34,8 @@ pub(super) fn company(trees: &Trees, company: &CompanyId) -> Result<u64, StoreEr
         count += prefix(trees, STORAGE, &trees.storage, &own)?;
     }
     // Last: what it has is counted while it has something.
-    prefix(trees, HELD, &trees.held, &keys::all(company))?;
+    prefix(trees, HELD, &trees.held, &own)?;
+    trees.numbers.lock().remove(&own);
     Ok(count)
 }
 

@@ -108,7 +108,7 @@ impl SledStore {
         let disk =
             Disk::open(db, &store, reserve, options.seam, options.on_fatal).map_err(opening)?;
         let trees = Trees::open(disk, options.company_bytes)?;
-        company_bytes::measure(&trees)?;
+        company_bytes::load(&trees)?;
         let companies = Companies::default();
         recover(&trees, &companies)?;
         let (applied, incoming) = mpsc::channel();

@@ -169,9 +169,9 @@ impl Maintenance for SledStore {
         self.trees.disk.reserve.state()
     }
 
-    async fn held(&self, company: &CompanyId) -> Result<Held, StoreError> {
+    fn held(&self, company: &CompanyId) -> Result<Held, StoreError> {
         self.trees.disk.alive()?;
-        self.trees.held(&keys::all(company))
+        Ok(self.trees.held(&keys::all(company)))
     }
 
     async fn verify(&self) -> Result<Vec<String>, StoreError> {

@@ -30,6 +30,8 @@ pub(super) struct Trees {
     pub(super) storage: Tree,
     /// How many bytes each company has, by its prefix.
     pub(super) held: Tree,
+    /// The same in memory, for a read of `held` waits for the transactions of others.
+    pub(super) numbers: Arc<Mutex<HashMap<Vec<u8>, u64>>>,
     /// The bytes at which new data of a company is refused; 0: never.
     quota: u64,
     tables: Arc<[Tree]>,
@@ -60,6 +62,7 @@ impl Trees {
             index,
             storage,
             held,
+            numbers: Arc::default(),
             quota,
             tables,
             gate: Arc::default(),
@@ -108,9 +111,20 @@ impl Trees {
     }
 
     /// How much a company has, whose keys begin with this prefix.
-    pub(super) fn held(&self, company: &[u8]) -> Result<Held, StoreError> {
-        let stored = self.held.get(company).map_err(failed("reading"))?;
-        Ok(Held { bytes: stored.map_or(0, |value| decode_number(&value)), quota: self.quota })
+    pub(super) fn held(&self, company: &[u8]) -> Held {
+        let bytes = self.numbers.lock().get(company).copied().unwrap_or(0);
+        Held { bytes, quota: self.quota }
+    }
+
+    /// A transaction has changed what companies have.
+    fn grown(&self, growth: &Growth) {
+        let mut numbers = self.numbers.lock();
+        for (company, by) in growth.changes() {
+            match numbers.get_mut(company) {
+                Some(number) => *number = number.saturating_add_signed(by),
+                None => drop(numbers.insert(company.to_vec(), 0_u64.saturating_add_signed(by))),
+            }
+        }
     }
 
     /// Refuses new rows of a company that has as much as it may have. What changes or removes
@@ -126,7 +140,7 @@ impl Trees {
             let Some(company) = quota::company_in(&change.key) else { continue };
             let held = match known {
                 Some((same, held)) if same == company => held,
-                _ => self.held(company)?,
+                _ => self.held(company),
             };
             known = Some((company, held));
             if held.level() != DiskLevel::Plenty
@@ -199,11 +213,14 @@ impl Trees {
                     }
                 }
                 add_to_numbers(&growth, &views[places[changes.len()]])?;
-                Ok(())
+                Ok(growth)
             },
         );
         match done {
-            Ok(()) => Ok(None),
+            Ok(growth) => {
+                self.grown(&growth);
+                Ok(None)
+            }
             Err(TransactionError::Abort(number)) => Ok(Some(number)),
             Err(TransactionError::Storage(error)) => Err(self.disk.fatal("writing", &error)),
         }
@@ -240,10 +257,10 @@ impl Trees {
                     }
                 }
                 add_to_numbers(&growth, &views[places[beside.len() + 1]])?;
-                Ok::<(), ConflictableTransactionError<()>>(())
+                Ok::<Growth, ConflictableTransactionError<()>>(growth)
             },
         );
-        done.map_err(|error| match error {
+        done.map(|growth| self.grown(&growth)).map_err(|error| match error {
             TransactionError::Storage(error) => self.disk.fatal("writing", &error),
             TransactionError::Abort(()) => failed("writing")("the transaction was given up"),
         })
@@ -258,7 +275,7 @@ pub(super) fn places_of_numbers<'a>(
 }
 
 /// A stored number.
-fn decode_number(value: &[u8]) -> u64 {
+pub(super) fn decode_number(value: &[u8]) -> u64 {
     value.try_into().map_or(0, u64::from_le_bytes)
 }
 

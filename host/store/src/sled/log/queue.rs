@@ -19,23 +19,26 @@ pub(super) type Waiter = oneshot::Sender<Result<(), StoreError>>;
 /// A record on its way to the disk.
 pub(super) struct Item {
     pub(super) operation: Arc<Operation>,
-    /// The changes of the log's tree by its record, in the form that sled takes without a copy.
-    pub(super) changes: Vec<KeyChange>,
-    /// The length of the record.
-    pub(super) bytes: usize,
+    /// `None`: the thread encodes it, because nobody waits for it.
+    pub(super) encoded: Option<Encoded>,
     /// Written in the same step.
     pub(super) beside: Vec<TableWrite>,
     pub(super) waiter: Mutex<Option<Waiter>>,
 }
 
-impl Item {
-    pub(super) fn new(
-        operation: Arc<Operation>,
-        value: Vec<u8>,
-        beside: Vec<TableWrite>,
-        waiter: Waiter,
-    ) -> Self {
+/// A record as it is written.
+#[derive(Clone)]
+pub(super) struct Encoded {
+    /// The changes of the log's tree by it, in the form that sled takes without a copy.
+    pub(super) changes: Vec<KeyChange>,
+    /// The length of the record.
+    pub(super) bytes: usize,
+}
+
+impl Encoded {
+    pub(super) fn new(operation: &Operation) -> Result<Self, StoreError> {
         let (company, sequence) = (&operation.company_id, operation.id.sequence());
+        let value = crate::encode("operation", operation)?;
         let bytes = value.len();
         let mut changes = vec![(keys::record(company, sequence).into(), Some(value.into()))];
         if operation.outcome == Outcome::InProgress {
@@ -43,9 +46,11 @@ impl Item {
         } else if operation.kind.is_write() {
             changes.push((keys::intent(company, sequence).into(), None));
         }
-        Self { operation, changes, bytes, beside, waiter: Mutex::new(Some(waiter)) }
+        Ok(Self { changes, bytes })
     }
+}
 
+impl Item {
     pub(super) fn sequence(&self) -> u64 {
         self.operation.id.sequence()
     }

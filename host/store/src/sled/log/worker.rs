@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use super::queue::{Item, Shared};
+use super::queue::{Encoded, Item, Shared};
 use crate::error::failed;
 use crate::reserve::Need;
 use crate::sled::cost_order;
@@ -91,20 +91,20 @@ impl Worker {
             let began = Instant::now();
             // Where the disk is full in the middle, what was written before is in the log, and
             // counts.
-            let mut written = vec![false; items.len()];
+            let mut written = vec![None; items.len()];
             let applied = self.apply(&items, &mut written);
             // Readers find the records in the tree from here on.
             self.shared.queue.lock().in_flight = Arc::default();
-            let flushed = match applied.is_ok() || written.contains(&true) {
+            let flushed = match applied.is_ok() || written.iter().any(Option::is_some) {
                 true => self.trees.disk.flush(),
                 false => applied.clone(),
             };
             let done_of =
-                |number: usize| if written[number] { flushed.clone() } else { applied.clone() };
+                |number: usize| written[number].map_or(applied.clone(), |_| flushed.clone());
             let failed = items
                 .iter()
                 .enumerate()
-                .filter(|(number, _)| !written[*number] || flushed.is_err());
+                .filter(|(number, _)| written[*number].is_none() || flushed.is_err());
             self.give_up(failed.map(|(_, item)| item));
             let done = applied.clone().and(flushed.clone());
             let _ = self.trees.disk.step(DiskStep::Answer);
@@ -121,12 +121,9 @@ impl Worker {
             items.iter().enumerate().for_each(|(number, item)| item.answer(done_of(number)));
             self.shared.queue.lock().flushing = Arc::default();
             if flushed.is_ok() {
-                let in_log = items
-                    .iter()
-                    .zip(&written)
-                    .filter(|(item, is_written)| **is_written && item.has_ended());
-                for (item, _) in in_log {
-                    let message = match item.bytes <= SHORT {
+                for (item, bytes) in items.iter().zip(&written) {
+                    let Some(bytes) = bytes.filter(|_| item.has_ended()) else { continue };
+                    let message = match bytes <= SHORT {
                         true => Message::Ended(Arc::clone(&item.operation)),
                         false => Message::Applied(Applied::of(&item.operation)),
                     };
@@ -185,40 +182,49 @@ impl Worker {
     }
 
     /// Records without further writes share a transaction. A record with further writes has one of
-    /// its own, after those: one of them may contain the intent that it completes. Notes which ones
-    /// are written, also where it fails.
-    fn apply(&self, items: &[Item], written: &mut [bool]) -> Result<(), StoreError> {
-        let numbered = items.iter().enumerate();
-        let (alone, joined): (Vec<(usize, &Item)>, Vec<_>) =
-            numbered.partition(|(_, item)| item.beside.is_empty());
-        let (mut changes, mut bytes, mut first) = (Vec::new(), 0, 0);
-        for (number, (_, item)) in alone.iter().enumerate() {
-            changes.extend_from_slice(&item.changes);
-            bytes += item.bytes;
-            if bytes >= PIECE || number + 1 == alone.len() {
+    /// its own, after those: one of them may contain the intent that it completes. Notes how long
+    /// those are that are written, also where it fails.
+    fn apply(&self, items: &[Item], written: &mut [Option<usize>]) -> Result<(), StoreError> {
+        let encoded = items.iter().enumerate().filter_map(|(place, item)| {
+            let encoded = item.encoded.clone().map_or_else(|| Encoded::new(&item.operation), Ok);
+            encoded
+                .inspect_err(|error| {
+                    tracing::error!(%error, id = %item.operation.id, "an operation is not recorded");
+                })
+                .ok()
+                .map(|encoded| (place, item, encoded))
+        });
+        let (alone, joined): (Vec<_>, Vec<_>) =
+            encoded.partition(|(_, item, _)| item.beside.is_empty());
+        let (mut changes, mut bytes, mut piece) = (Vec::new(), 0, Vec::new());
+        let mut alone = alone.into_iter().peekable();
+        while let Some((place, item, encoded)) = alone.next() {
+            changes.extend(encoded.changes);
+            bytes += encoded.bytes;
+            piece.push((place, item, encoded.bytes));
+            if bytes >= PIECE || alone.peek().is_none() {
                 let writing = self.trees.enter(Need::Present, std::mem::take(&mut bytes))?;
-                let piece = &alone[first..=number];
-                writing
-                    .note(|| piece.iter().flat_map(|(_, item)| item.places()).collect::<Vec<_>>());
+                writing.note(|| {
+                    piece.iter().flat_map(|(_, item, _)| item.places()).collect::<Vec<_>>()
+                });
                 self.trees.transact(&changes, &[])?;
-                piece.iter().for_each(|(place, _)| written[*place] = true);
+                piece.drain(..).for_each(|(place, _, bytes)| written[place] = Some(bytes));
                 changes.clear();
-                first = number + 1;
             }
         }
-        for (place, item) in joined {
+        for (place, item, encoded) in joined {
             let order = cost_order::rows(&self.trees, &item.operation.company_id, &item.beside)?;
             let numbered = (!order.is_empty()).then(|| [&item.beside[..], &order].concat());
             let beside = numbered.as_ref().unwrap_or(&item.beside);
             let bytes: usize =
                 beside.iter().filter_map(|write| write.new.as_ref()).map(Vec::len).sum();
-            let writing = self.trees.enter(Need::Present, item.bytes + bytes)?;
+            let writing = self.trees.enter(Need::Present, encoded.bytes + bytes)?;
             writing.note(|| {
                 let beside = beside.iter().map(|write| (write.table.name(), write.key.clone()));
                 item.places().into_iter().chain(beside).collect::<Vec<_>>()
             });
-            self.trees.transact(&item.changes, beside)?;
-            written[place] = true;
+            self.trees.transact(&encoded.changes, beside)?;
+            written[place] = Some(encoded.bytes);
         }
         Ok(())
     }

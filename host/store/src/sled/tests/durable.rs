@@ -149,7 +149,7 @@ fn records_that_nobody_waits_for_share_a_flush_with_the_next_one() {
     for _ in 0..10 {
         let made = operation(&store, "acme", None, OperationKind::Query, Outcome::Succeeded);
         let id = made.id;
-        drop(store.write_operation_later(Arc::new(made), Vec::new()));
+        store.write_operation_later(Arc::new(made), Vec::new());
         assert!(block_on(store.operation(&company("acme"), id)).unwrap().is_some());
     }
     write(&store, OperationKind::Capture, Outcome::Succeeded).unwrap();

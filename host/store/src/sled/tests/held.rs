@@ -4,7 +4,7 @@ use super::*;
 use crate::{TableWrite, company_key};
 
 fn held(store: &SledStore, name: &str) -> u64 {
-    block_on(store.held(&company(name))).unwrap().bytes
+    store.held(&company(name)).unwrap().bytes
 }
 
 /// The same, added up by hand.
