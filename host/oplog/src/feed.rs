@@ -40,6 +40,9 @@ pub struct Feed {
     followers: Mutex<HashMap<String, usize>>,
     clock: Arc<dyn Clock>,
     ring: Ring,
+    /// Whether there was a follower. Nobody comes back for what was published before the first one,
+    /// so that is not kept.
+    is_followed: AtomicBool,
     /// Whether a follower waits for the next notice. Who publishes takes the lock in `wake` only
     /// then, and once for all that wait.
     is_awaited: AtomicBool,
@@ -59,6 +62,7 @@ impl Feed {
             followers: Mutex::default(),
             clock,
             ring: Ring::default(),
+            is_followed: AtomicBool::new(false),
             is_awaited: AtomicBool::new(false),
             wake: Notify::new(),
             is_closed: AtomicBool::new(false),
@@ -76,6 +80,9 @@ impl Feed {
 
     /// Tells the followers of a company what happened; with `None` those of the whole host.
     pub fn publish(&self, company: Option<&CompanyId>, happened: HostEvent) {
+        if !self.is_followed.load(Ordering::SeqCst) {
+            return;
+        }
         let at = self.clock.now();
         self.ring.push(|number| {
             let place = Place { run: self.run, number, at };
@@ -99,6 +106,9 @@ impl Feed {
 
     /// Publishes an operation that has ended.
     pub fn operation(&self, operation: &Arc<Operation>) {
+        if !self.is_followed.load(Ordering::SeqCst) {
+            return;
+        }
         let told = match operation.log.is_empty() && operation.payload.is_none() {
             true => Arc::clone(operation),
             false => Arc::new(Operation {
@@ -160,6 +170,7 @@ impl Feed {
         company: Option<&CompanyId>,
         after: Option<Place>,
     ) -> (Follower, bool) {
+        self.is_followed.store(true, Ordering::SeqCst);
         let (first, end) = (self.ring.first(), self.ring.end());
         let mut follower = Follower {
             feed: Arc::clone(self),
@@ -283,7 +294,9 @@ mod tests {
     use memhost_ports::SystemClock;
     use memhost_types::{OperationId, PluginChange, PluginOutcome};
 
+    /// Publishes resets, also before there is a follower.
     fn told(feed: &Feed, count: u64) {
+        feed.is_followed.store(true, Ordering::SeqCst);
         (0..count).for_each(|_| feed.publish(None, HostEvent::Reset));
     }
 
@@ -307,6 +320,7 @@ mod tests {
         let feed = Feed::new(Arc::new(SystemClock));
         let (acme, other): (CompanyId, CompanyId) =
             ("acme".parse().unwrap(), "other".parse().unwrap());
+        told(&feed, 0);
         let change = || {
             HostEvent::Plugin(PluginChange { path: "a.wasm".into(), outcome: PluginOutcome::Gone })
         };
@@ -333,6 +347,7 @@ mod tests {
     #[test]
     fn the_memory_that_notices_keep_is_bounded() {
         let feed = Feed::new(Arc::new(SystemClock));
+        told(&feed, 0);
         let error = "x".repeat(1 << 20);
         for _ in 0..20 {
             let job: Job = serde_json::from_value(serde_json::json!({

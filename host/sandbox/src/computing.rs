@@ -1,16 +1,24 @@
 //! How long a call computes: the guest, and the host for it, there and on other threads. The time
 //! is that which the system gave the threads while they worked for the call. Time in which a call
 //! waits does not count.
+//!
+//! The clock of a thread is a call to the system, and most calls of a provider take microseconds.
+//! So the first part of a call is measured by the time that passed, which is never shorter.
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::time::ClockId;
 
 use super::ticker::Ticker;
+
+/// The part of a call's budget up to which the time that passed counts.
+const ROUGH_PART: u32 = 10;
+/// The same, at most.
+const MAX_ROUGH: Duration = Duration::from_millis(10);
 
 /// A call computed for longer than its budget.
 #[derive(Debug, thiserror::Error)]
@@ -53,11 +61,15 @@ impl Computing {
         part: impl Future<Output = T>,
     ) -> Result<T, CpuBudgetSpent> {
         let mut part = pin!(part);
+        let rough = MAX_ROUGH.min(budget / ROUGH_PART);
         std::future::poll_fn(|context| {
             let ticking = self.ticker.ticking();
-            let before = time_of_thread();
+            let (began, before) = (Instant::now(), self.has_spent(rough).then(time_of_thread));
             let polled = part.as_mut().poll(context);
-            self.add(time_of_thread().saturating_sub(before));
+            self.add(before.map_or_else(
+                || began.elapsed(),
+                |before| time_of_thread().saturating_sub(before),
+            ));
             drop(ticking);
             match polled {
                 Poll::Ready(done) => Poll::Ready(Ok(done)),

@@ -134,7 +134,7 @@ impl Normalize {
             .into_iter()
             .map(|outcome| {
                 Ok(ForgetOutcome {
-                    handle: self.handle(&outcome.id)?,
+                    handle: self.handle(outcome.id)?,
                     effect: match outcome.effect {
                         wire::ForgetEffect::Hard => ForgetEffect::Hard,
                         wire::ForgetEffect::Soft => ForgetEffect::Soft,
@@ -148,11 +148,11 @@ impl Normalize {
     }
 
     pub(super) fn handles(&self, ids: &[String]) -> Checked<Vec<RecordHandle>> {
-        ids.iter().map(|id| self.handle(id)).collect()
+        ids.iter().map(|id| self.handle(id.clone())).collect()
     }
 
-    pub(super) fn handle(&self, id: &str) -> Checked<RecordHandle> {
-        match RecordId::parse(id) {
+    pub(super) fn handle(&self, id: String) -> Checked<RecordHandle> {
+        match RecordId::try_from(id) {
             Ok(id) => {
                 Ok(RecordHandle { provider_key: self.provider_key.clone(), provider_record_id: id })
             }
@@ -180,7 +180,7 @@ impl Normalize {
             wit::Score::Rank(value) => (Some(unit(value)?), Some(ScoreKind::Rank)),
         };
         Ok(Snippet {
-            handle: self.handle(&snippet.id)?,
+            handle: self.handle(snippet.id)?,
             text: snippet.text,
             score,
             score_kind,

@@ -43,7 +43,7 @@ fn page(normalize: &Normalize, answer: wire::NodePage, limit: u32) -> Checked<Br
             path: node.path,
             label: name("label", node.label)?,
             has_children: node.has_children,
-            record: node.record_id.map(|id| normalize.handle(&id)).transpose()?,
+            record: node.record_id.map(|id| normalize.handle(id)).transpose()?,
         })
     };
     Ok(BrowseAnswer {

@@ -45,8 +45,8 @@ fn correct_request(id: OperationId, request: &CorrectRequest) -> wire::CorrectRe
 
 fn corrected(normalize: &Normalize, answer: wire::CorrectResponse) -> Checked<Correction> {
     Ok(Correction {
-        record: normalize.handle(&answer.record_id)?,
-        superseded: answer.superseded.map(|id| normalize.handle(&id)).transpose()?,
+        record: normalize.handle(answer.record_id)?,
+        superseded: answer.superseded.map(|id| normalize.handle(id)).transpose()?,
         usage: usages(answer.usage)?,
     })
 }

@@ -83,7 +83,7 @@ fn explained(
         count("contributions", hit.contributions.len(), limits::MAX_CONTRIBUTIONS)?;
         let contributions =
             hit.contributions.into_iter().map(contribution).collect::<Checked<_>>()?;
-        Ok(HitTrace { handle: normalize.handle(&hit.id)?, contributions })
+        Ok(HitTrace { handle: normalize.handle(hit.id)?, contributions })
     };
     Ok(ExplainAnswer { query, hits: answer.hits.into_iter().map(hit).collect::<Checked<_>>()? })
 }
