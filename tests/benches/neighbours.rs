@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use memhost_core::Audit;
+use memhost_tests::figures;
 use memhost_tests::measure::{Timings, ratio, show, table};
 use memhost_tests::{TestHost, caller, query};
 use memhost_types::BindingLimits;
@@ -87,7 +88,94 @@ async fn beside(guest: &str, audit: Audit) -> (Timings, Timings) {
     (quiet, loud)
 }
 
+/// Guests that compute without end, each in a company of its own.
+const COMPUTING: [&str; 4] = ["one", "two", "three", "four"];
+
+/// A neighbour in process and over HTTP, quiet and beside four guests that compute without end, on
+/// as many threads as there are processors.
+fn beside_four() -> [(&'static str, Timings, Timings); 2] {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let host =
+            TestHost::with(&["spins-cpu", "echo"], |options| options.audit = Audit::Relaxed);
+        let host = host.await.unwrap();
+        for company in COMPUTING {
+            host.bind(company, "spins-cpu", BindingLimits::default()).await.unwrap();
+        }
+        host.bind("innocent", "echo", BindingLimits::default()).await.unwrap();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!(
+            "http://{}/runtime/v1/companies/innocent/query",
+            listener.local_addr().unwrap()
+        );
+        let router = memhost_server::router(
+            Arc::clone(host.service()),
+            memhost_server::AdminToken::known(TOKEN).unwrap(),
+            &memhost_server::ServerOptions::default(),
+        );
+        tokio::spawn(async { axum::serve(listener, router).await });
+        let both = async || {
+            let inside = innocent(&host, TIME).await;
+            let url = url.clone();
+            let outside = tokio::task::spawn_blocking(move || over_http(&url)).await.unwrap();
+            [inside, outside]
+        };
+        let quiet = both().await;
+        for company in COMPUTING {
+            let service = Arc::clone(host.service());
+            tokio::spawn(async move {
+                loop {
+                    let _ = service.operations().query(&caller(), query(company, "600000")).await;
+                }
+            });
+        }
+        let loud = both().await;
+        let [(inside, outside), (loud_inside, loud_outside)] =
+            [quiet, loud].map(|[inside, outside]| (inside, outside));
+        [("in process", inside, loud_inside), ("over HTTP", outside, loud_outside)]
+    })
+}
+
+const TOKEN: &str = "a-token-of-sixteen-characters-or-more";
+
+fn over_http(url: &str) -> Timings {
+    let (agent, until) = (ureq::Agent::new_with_defaults(), Instant::now() + TIME);
+    let mut all = Vec::new();
+    while Instant::now() < until {
+        let started = Instant::now();
+        let request = agent.post(url).header("authorization", format!("Bearer {TOKEN}"));
+        let request = request.header("content-type", "application/json");
+        let body = r#"{"scope":{"companyId":"innocent"},"query":"hello"}"#;
+        request.send(body).unwrap().body_mut().read_to_vec().unwrap();
+        all.push(started.elapsed());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Timings::new(all)
+}
+
 fn main() {
+    let four = beside_four().map(|(name, quiet, loud)| {
+        figures::note(
+            &format!("neighbour {name} beside four guests that compute, p99 in ms"),
+            loud.p99().as_secs_f64() * 1e3,
+        );
+        vec![
+            name.to_owned(),
+            show(quiet.p50()),
+            show(loud.p50()),
+            show(quiet.p99()),
+            show(loud.p99()),
+            ratio(loud.p99(), quiet.p99()),
+        ]
+    });
+    table(
+        "A neighbour beside four guests that compute without end, audit relaxed",
+        &["neighbour", "quiet p50", "p50", "quiet p99 (floor)", "p99", "over the floor"],
+        &four,
+    );
+    if figures::are_wanted() {
+        return;
+    }
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
     let mut rows = Vec::new();

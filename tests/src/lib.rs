@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod faults;
+pub mod figures;
 pub mod measure;
 pub mod operations;
 mod serving;

@@ -8,21 +8,21 @@ thread_local! {
     static ALL: RefCell<Vec<(usize, String)>> = const { RefCell::new(Vec::new()) };
 }
 struct Counting;
-fn note(size: usize) {
+fn note(size: usize, align: usize) {
     let on = ON.try_with(|on| on.replace(false)).unwrap_or(false);
     if on {
         let trace = std::backtrace::Backtrace::force_capture().to_string();
         let names: Vec<&str> = trace.lines().filter(|l| !l.trim().starts_with("at ")).map(|l| l.trim()).collect();
         let own: Vec<String> = names.iter().filter(|l| l.contains("memhost_") && !l.contains("costs")).take(3).map(|l| l.split_once(": ").map_or(*l, |p| p.1).to_owned()).collect();
         let first: Vec<String> = names.iter().filter(|l| !l.contains("costs::") && !l.contains("alloc") && !l.contains("backtrace")).take(3).map(|l| l.split_once(": ").map_or(*l, |p| p.1).to_owned()).collect();
-        ALL.with(|all| all.borrow_mut().push((size, format!("{} || {}", first.join(" < "), own.join(" < ")))));
+        ALL.with(|all| all.borrow_mut().push((size, format!("[{align}] {} || {}", first.join(" < "), own.join(" < ")))));
         ON.with(|on| on.set(true));
     }
 }
 unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 { note(layout.size()); unsafe { System.alloc(layout) } }
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 { note(layout.size(), layout.align()); unsafe { System.alloc(layout) } }
     unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) { unsafe { System.dealloc(ptr, layout) } }
-    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new: usize) -> *mut u8 { note(new); unsafe { System.realloc(ptr, layout, new) } }
+    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new: usize) -> *mut u8 { note(new, layout.align()); unsafe { System.realloc(ptr, layout, new) } }
 }
 #[global_allocator]
 static A: Counting = Counting;

@@ -2,6 +2,8 @@
 
 mod acting;
 
+use std::sync::LazyLock;
+
 use jiff::Timestamp;
 
 pub use self::acting::{ACT_AS_HEADERS, ActAs, ActingError};
@@ -31,7 +33,8 @@ pub struct Caller {
 impl Caller {
     /// The person who runs the host: may do everything.
     pub fn operator() -> Self {
-        Self::host(Principal::Operator)
+        static OPERATOR: LazyLock<Caller> = LazyLock::new(|| Caller::host(Principal::Operator));
+        OPERATOR.clone()
     }
 
     /// The host itself, when it works on deliveries and jobs.

@@ -184,7 +184,7 @@ pub async fn missing(request: Request, next: Next) -> Response {
     if is_for_programs || !components::wants_page(request.headers()) {
         return next.run(request).await;
     }
-    let mut response = components::as_page(request, next).await;
+    let mut response = Box::pin(components::as_page(request, next)).await;
     secure(response.headers_mut(), policy(&[]));
     response
 }

@@ -29,16 +29,20 @@ use aide::axum::ApiRouter;
 use crate::document;
 use memhost_core::Service;
 
+/// What the paths of the runtime plane begin with.
+const RUNTIME: &str = "/runtime/v1/companies/{company}";
+/// What the paths of the control plane begin with that are about one company.
+const COMPANY: &str = "/control/v1/companies/{company}";
+/// What the paths of the control plane begin with that are about the host.
+const HOST: &str = "/control/v1";
+
 /// Memory traffic.
 pub fn runtime() -> ApiRouter<Arc<Service>> {
     let routes = runtime::routes()
         .merge(batch::routes())
         .merge(hook::runtime_routes())
         .merge(event::runtime_routes());
-    let routes = routes.merge(job::runtime_routes());
-    ApiRouter::new()
-        .nest("/runtime/v1/companies/{company}", routes)
-        .with_path_items(document::plane("runtime"))
+    routes.merge(job::runtime_routes()).with_path_items(document::plane("runtime"))
 }
 
 /// Governance and views for operators.
@@ -55,7 +59,5 @@ pub fn control() -> ApiRouter<Arc<Service>> {
         .merge(company::company_routes());
     let host =
         control::routes().merge(token::routes()).merge(company::routes()).merge(stream::routes());
-    let planes =
-        ApiRouter::new().nest("/control/v1/companies/{company}", company).nest("/control/v1", host);
-    planes.with_path_items(document::plane("control"))
+    company.merge(host).with_path_items(document::plane("control"))
 }

@@ -17,7 +17,7 @@ use tracing::{Instrument, Span};
 
 use super::problem::{Problem, ProblemCode};
 use memhost_core::Caller;
-use memhost_executor::in_turn;
+use memhost_executor::{MAX_SHORT_BYTES, in_turn};
 use memhost_types::CompanyId;
 
 /// A page of more entries than this may take longer than a millisecond to make.
@@ -60,10 +60,13 @@ impl RequestWork {
         work: impl Future<Output = Response> + Send + 'static,
     ) -> impl Future<Output = Response> + Send {
         let Self { company, bytes } = self;
-        let work = async move {
-            in_turn(company.as_ref().map_or("", CompanyId::as_str), bytes, work).await
-        };
-        Started { work: Some(Box::pin(work)), span: Span::current(), is_begun: false }
+        let mut work: Pin<Box<dyn Future<Output = Response> + Send>> = Box::pin(work);
+        if bytes > MAX_SHORT_BYTES {
+            work = Box::pin(async move {
+                in_turn(company.as_ref().map_or("", CompanyId::as_str), bytes, work).await
+            });
+        }
+        Started { work: Some(work), span: Span::current(), is_begun: false }
     }
 }
 
@@ -152,7 +155,7 @@ mod tests {
     use tower::ServiceExt;
 
     use super::*;
-    use memhost_executor::{MAX_SHORT_BYTES, expect_off_executor};
+    use memhost_executor::expect_off_executor;
 
     /// Whether the handler of a request may compute for long: in a debug build it panics where it
     /// may not, which is answered with 500.

@@ -202,7 +202,9 @@ impl Instance {
         state.metered.clear();
         (state.reports, state.report_bytes) = (0, 0);
         state.outgoing.begin();
-        self.store.set_epoch_deadline(1);
+        // The present tick may end at once. Most calls are shorter than a whole one, and a call that
+        // yields goes on on another thread.
+        self.store.set_epoch_deadline(2);
     }
 
     /// Whether it may serve another call: it has not kept more handles than a component needs.

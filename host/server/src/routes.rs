@@ -315,9 +315,11 @@ async fn front(mut request: Request, next: Next) -> Response {
             && value.to_str().is_ok_and(|text| text.chars().all(|c| c.is_ascii_graphic()))
     });
     let id = given.cloned().unwrap_or_else(made_id);
-    let extensions = request.extensions_mut();
-    extensions.insert(memhost_integrations::READ_ROUTES);
-    extensions.insert(memhost_integrations::TOOLS);
+    if !request.uri().path().starts_with("/runtime/") {
+        let extensions = request.extensions_mut();
+        extensions.insert(memhost_integrations::READ_ROUTES);
+        extensions.insert(memhost_integrations::TOOLS);
+    }
     let span = tracing::info_span!(
         "request",
         id = id.to_str().unwrap_or("-"),
@@ -326,7 +328,7 @@ async fn front(mut request: Request, next: Next) -> Response {
     );
     let work = async move {
         match takes_gzip(request.headers()) {
-            true => compressed(request, next).await,
+            true => Box::pin(compressed(request, next)).await,
             false => uncompressed(request, next).await,
         }
     };

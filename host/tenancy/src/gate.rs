@@ -61,6 +61,9 @@ impl Tenancy {
     /// Where the caller is no integration and somebody is named; where a field is not valid.
     #[boxed]
     pub async fn act_for(&self, caller: Caller, whom: ActAs) -> Result<Caller, ServiceError> {
+        if whom.is_empty() {
+            return Ok(caller);
+        }
         match caller.clone().acting(whom) {
             Ok(caller) => Ok(caller),
             Err(ActingError::Field(error)) => Err(error.into()),

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -64,13 +65,14 @@ pub fn check_id(field: &str, text: &str) -> Result<(), FieldError> {
         .map_err(|error| FieldError::new(field, error.problem))
 }
 
+/// An id that is in every operation is shared: its clones do not copy the text.
 macro_rules! text_id {
-    ($(#[$doc:meta])* $name:ident, $json:literal, $check:expr, $schema:path) => {
+    ($(#[$doc:meta])* $name:ident($text:ty), $json:literal, $check:expr, $schema:path) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, JsonSchema)]
         #[serde(try_from = "String")]
         #[schemars(transform = $schema)]
-        pub struct $name(String);
+        pub struct $name($text);
 
         impl Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
@@ -100,7 +102,7 @@ macro_rules! text_id {
             fn try_from(text: String) -> Result<Self, IdError> {
                 let check: fn(&'static str, &str) -> Result<(), IdError> = $check;
                 check($json, &text)?;
-                Ok(Self(text))
+                Ok(Self(text.into()))
             }
         }
         impl FromStr for $name {
@@ -111,7 +113,7 @@ macro_rules! text_id {
         }
         impl From<$name> for String {
             fn from(id: $name) -> String {
-                id.0
+                id.as_str().to_owned()
             }
         }
         impl fmt::Display for $name {
@@ -129,28 +131,28 @@ macro_rules! text_id {
 
 text_id!(
     /// A company: the outermost partition. Nothing is ever shared between two of them.
-    CompanyId, "companyId", |what, text| check_outside_id(
+    CompanyId(Arc<str>), "companyId", |what, text| check_outside_id(
         what, text, limits::MAX_OUTSIDE_ID_BYTES,
     ), schema::outside_id
 );
 text_id!(
     /// An agent of one company.
-    AgentId, "agentId", |what, text| check_outside_id(
+    AgentId(Arc<str>), "agentId", |what, text| check_outside_id(
         what, text, limits::MAX_OUTSIDE_ID_BYTES,
     ), schema::outside_id
 );
 text_id!(
     /// The stable name of a binding inside its company: `[a-z0-9]` first, then `[a-z0-9._-]`, at
     /// most 64 bytes.
-    BindingKey, "bindingKey", check_key, schema::key
+    BindingKey(Arc<str>), "bindingKey", check_key, schema::key
 );
 text_id!(
     /// The provider's own name, as its `describe` gives it: the same rule as a binding's key.
-    ProviderKey, "providerKey", check_key, schema::key
+    ProviderKey(Arc<str>), "providerKey", check_key, schema::key
 );
 text_id!(
     /// A provider's own name for one record: 1 to 512 bytes without control characters.
-    RecordId, "providerRecordId", check_record_id, schema::record_id
+    RecordId(String), "providerRecordId", check_record_id, schema::record_id
 );
 
 fn check_key(what: &'static str, text: &str) -> Result<(), IdError> {

@@ -6,6 +6,7 @@
 //! its own, beside measured neighbours.
 
 mod bodies;
+mod computing;
 mod connections;
 mod harness;
 mod measured;
@@ -36,6 +37,7 @@ struct Attack {
 fn all() -> Vec<Attack> {
     [
         bodies::ATTACKS,
+        computing::ATTACKS,
         connections::ATTACKS,
         names::ATTACKS,
         outside::ATTACKS,

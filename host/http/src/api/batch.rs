@@ -18,7 +18,7 @@ const MAX_IN_FLIGHT: usize = 8;
 
 /// The route below `/runtime/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
-    routes! { "memory":
+    routes! { RUNTIME, "memory":
         "/capture/batch" {
             post capture => "captureBatch", "Capture many things in one request",
                 "One capture a line, at most 1,000. The answer has one result a line, in the same \

@@ -19,7 +19,7 @@ use memhost_types::{
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
-    routes! { "costs":
+    routes! { COMPANY, "costs":
         "/costs" {
             get costs => "getCosts", "Sum operations, tokens and costs", "Days are in UTC.";
         }

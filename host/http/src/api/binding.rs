@@ -31,7 +31,7 @@ use memhost_types::{AgentId, BindingKey, Grants, JsonObject, ProviderKey, Target
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
-    routes! { "bindings":
+    routes! { COMPANY, "bindings":
         "/bindings" {
             get list =>
                 "listBindings", "List the bindings of a company",

@@ -30,7 +30,7 @@ use memhost_types::{BindingKey, CompanyId};
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
-    routes! { "companies":
+    routes! { COMPANY, "companies":
         "/retention" {
             get retention => "getRetention", "Show how long operations are kept";
             put set_retention =>
@@ -61,7 +61,7 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
 
 /// The routes below `/control/v1`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
-    routes! { "host":
+    routes! { HOST, "host":
         "/tombstones/{company}" {
             get tombstone => "getTombstone", "Show the tombstone of an erased company";
         }

@@ -21,7 +21,7 @@ use memhost_types::{
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
-    let secrets = routes! { "secrets":
+    let secrets = routes! { COMPANY, "secrets":
         "/secrets" {
             get secrets => "listSecrets", "List a company's secrets", "Without their values.";
         }
@@ -31,14 +31,14 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
             delete remove_secret => "deleteSecret", "Remove a secret";
         }
     };
-    let activity = routes! { "activity":
+    let activity = routes! { COMPANY, "activity":
         "/activity" {
             get activity =>
                 "listActivity", "List the changes of a company, with the values before and after",
                 "Newest first.";
         }
     };
-    let operations = routes! { "operations":
+    let operations = routes! { COMPANY, "operations":
         "/operations" {
             get operations => "listOperations", "List the operations that match", "Newest first.";
         }
@@ -51,7 +51,7 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
 
 /// The routes below `/control/v1`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
-    let host = routes! { "host":
+    let host = routes! { HOST, "host":
         "/companies" { get companies => "listCompanies", "List the companies of the host"; }
         "/companies/{company}" {
             put make_company => "makeCompany", "Make a company",
@@ -62,7 +62,7 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
             get doctor => "runDoctor", "Check disk, store, clock, keys, plugins and bindings";
         }
     };
-    let plugins = routes! { "plugins":
+    let plugins = routes! { HOST, "plugins":
         "/plugins" {
             get plugins => "listPlugins", "List the loaded providers and the refused files";
         }

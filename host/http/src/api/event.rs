@@ -15,7 +15,7 @@ use memhost_types::{Event, EventFilter, NewEvent};
 
 /// The route below `/runtime/v1/companies/{company}`.
 pub(super) fn runtime_routes() -> ApiRouter<Arc<Service>> {
-    routes! { "events":
+    routes! { RUNTIME, "events":
         "/events" {
             post emit => "emitEvents", "Store events of sessions and tools",
                 "An event whose `eventId` is known is stored once; the answer has it as it was \
@@ -26,7 +26,7 @@ pub(super) fn runtime_routes() -> ApiRouter<Arc<Service>> {
 
 /// The route below `/control/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
-    routes! { "events":
+    routes! { COMPANY, "events":
         "/events" { get list => "listEvents", "List the events that match", "Newest first."; }
     }
 }

@@ -32,7 +32,7 @@ const AT_ONCE: &str =
 
 /// The route below `/runtime/v1/companies/{company}`.
 pub(super) fn runtime_routes() -> ApiRouter<Arc<Service>> {
-    routes! { "hooks":
+    routes! { RUNTIME, "hooks":
         "/hooks" {
             post deliver => "deliverHook", "Deliver an event of a hook",
                 "Its deliveries are stored before the answer is sent: 202 while one is pending or \
@@ -51,7 +51,7 @@ pub(super) fn runtime_routes() -> ApiRouter<Arc<Service>> {
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
-    routes! { "hooks":
+    routes! { COMPANY, "hooks":
         "/deliveries" {
             get list => "listDeliveries", "List the deliveries that match", "Newest first.";
         }

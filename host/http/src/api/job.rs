@@ -92,7 +92,7 @@ pub(super) fn runtime_routes() -> ApiRouter<Arc<Service>> {
     const KNOWN: &str = "An agent knows of its own jobs and of those of no agent. Nobody knows of \
                          jobs whose records are \
                          private to others.";
-    routes! { "jobs":
+    routes! { RUNTIME, "jobs":
         "/jobs" {
             get list_own =>
                 "listOwnJobs", "List the extraction jobs that the caller may know of", KNOWN;
@@ -105,7 +105,7 @@ pub(super) fn runtime_routes() -> ApiRouter<Arc<Service>> {
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
-    routes! { "jobs":
+    routes! { COMPANY, "jobs":
         "/jobs" { get list => "listJobs", "List the extraction jobs that match", "Newest first."; }
         "/jobs/{id}" { get show => "getJob", "Show a job"; }
         "/jobs/{id}/cancel" { post cancel => "cancelJob", "Cancel a job"; }

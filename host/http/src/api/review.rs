@@ -13,7 +13,7 @@ use memhost_types::{ReviewDecision, ReviewFilter, ReviewId, ReviewItem};
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
-    routes! { "reviews":
+    routes! { COMPANY, "reviews":
         "/reviews" {
             get list =>
                 "listReviews", "List the items of the review queue that match", "Newest first.";

@@ -5,13 +5,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The routes of one tag: for each path its methods, each with the handler, the operation's id, its
-/// summary and, where there is more to say, its description.
+/// summary and, where there is more to say, its description. The paths are below `$base`: a router
+/// that axum nests in another one would take the base off every request's path.
 macro_rules! routes {
-    ($tag:literal: $($path:literal {
+    ($base:ident, $tag:literal: $($path:literal {
         $($method:ident $handler:expr => $id:literal, $summary:literal $(, $description:expr)?;)+
     })+) => {
         aide::axum::ApiRouter::new()
-            $(.api_route($path, aide::axum::routing::ApiMethodRouter::new()
+            $(.api_route(&[$crate::api::$base, $path].concat(), aide::axum::routing::ApiMethodRouter::new()
                 $(.merge($crate::api::route_table::route!(
                 $method $handler,
                 $crate::api::route_table::describe($id, $summary, None$(.or(Some($description)))?)

@@ -18,7 +18,7 @@ const RECORDED: &str = "The operation log has a record of it, also if it is refu
 
 /// The routes below `/runtime/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
-    operations().merge(routes! { "memory":
+    operations().merge(routes! { RUNTIME, "memory":
         "/scope/forget" {
             post forget_scope =>
                 "forgetScope", "Forget all records written in a scope, at every binding or at one",
@@ -78,7 +78,7 @@ macro_rules! operations {
         )?)+
 
         fn operations() -> ApiRouter<Arc<Service>> {
-            routes! { "memory": $($($route { post $name => $id, $about, RECORDED; })?)+ }
+            routes! { RUNTIME, "memory": $($($route { post $name => $id, $about, RECORDED; })?)+ }
         }
     };
 }

@@ -61,7 +61,7 @@ impl OperationInput for LastEventId {
 
 /// The route below `/control/v1/companies/{company}`.
 pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
-    routes! { "stream":
+    routes! { COMPANY, "stream":
         "/stream" {
             get of_company => "followCompany", "Stream the events of a company", DESCRIPTION;
         }
@@ -70,7 +70,7 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
 
 /// The route below `/control/v1`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
-    routes! { "stream":
+    routes! { HOST, "stream":
         "/stream" { get of_host => "followHost", "Stream the events of the host", DESCRIPTION; }
     }
 }

@@ -20,7 +20,7 @@ const SHOWN_ONCE: &str = "Only this answer has the token's value: the host store
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
-    routes! { "tokens":
+    routes! { COMPANY, "tokens":
         "/tokens" {
             get list::<Authorized<View>> => "listTokens", "List a company's tokens", NO_VALUES;
             post create::<Authorized<Establish>> =>
@@ -38,7 +38,7 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
 
 /// The routes below `/control/v1`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
-    routes! { "tokens":
+    routes! { HOST, "tokens":
         "/tokens" {
             get list::<HostAuthorized> =>
                 "listOperatorTokens", "List the operators' tokens", NO_VALUES;

@@ -46,7 +46,10 @@ impl Host {
         let directory = TempDir::new().unwrap();
         let plugins = directory.path().join("data/plugins");
         std::fs::create_dir_all(&plugins).unwrap();
-        std::fs::copy(memhost_tests::guest_file("embeds"), plugins.join("embeds.wasm")).unwrap();
+        for guest in ["embeds", "spins-cpu"] {
+            let file = plugins.join(format!("{guest}.wasm"));
+            std::fs::copy(memhost_tests::guest_file(guest), file).unwrap();
+        }
         let endpoint = outside::serve();
         let config = format!(
             "[embeddings.endpoint]\nurl = \"{endpoint}\"\nmodel = \"small\"\ndimensions = 2\n"
@@ -94,6 +97,7 @@ impl Host {
         host.bind(
             &json!({"key": "vectors", "providerKey": "embeds", "grants": {"embeddings": true}}),
         );
+        host.bind(&json!({"key": "spins", "providerKey": "spins-cpu"}));
         host.bind(&json!({
             "key": "guarded", "providerKey": "local-markdown",
             "policy": {"review": {"piiRisk": 1}},
