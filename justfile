@@ -109,6 +109,17 @@ load:
     cargo build --release -p memhost
     cargo bench -p memhost-tests --bench load
 
+# The figures that must not get worse: three runs, their medians beside those in tests/benches/kept.json. It fails where
+# one is worse than it may be. About five minutes on a quiet machine. Needs wrk.
+bench-gate:
+    cargo build --release --locked -p memhost
+    rm -f target/figures
+    for run in 1 2 3; do for bench in pipeline http mcp store load neighbours start; do \
+        MEMHOST_FIGURES="{{justfile_directory()}}/target/figures" cargo bench -q -p memhost-tests --bench $bench \
+            || exit 1; \
+    done; done
+    MEMHOST_FIGURES="{{justfile_directory()}}/target/figures" cargo bench -q -p memhost-tests --bench gate
+
 # The pipeline beside Extism doing the same work, which is built first. Needs the target wasm32-unknown-unknown.
 bench-peer:
     rustup target add wasm32-unknown-unknown

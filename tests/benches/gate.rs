@@ -48,8 +48,7 @@ fn main() -> ExitCode {
         let (name, figure) = line.split_once('\t').unwrap();
         measured.entry(name.to_owned()).or_default().push(figure.parse().unwrap());
     }
-    let mut kept: Vec<Kept> =
-        serde_json::from_slice(&std::fs::read(KEPT).unwrap()).unwrap();
+    let mut kept: Vec<Kept> = serde_json::from_slice(&std::fs::read(KEPT).unwrap()).unwrap();
     let (mut rows, mut is_worse) = (Vec::new(), false);
     for known in &mut kept {
         let Some(mut runs) = measured.remove(&known.figure) else {
@@ -75,11 +74,7 @@ fn main() -> ExitCode {
         ]);
         known.kept = median;
     }
-    table(
-        "The kept figures",
-        &["figure", "kept", "runs", "median", "wanted", "better by"],
-        &rows,
-    );
+    table("The kept figures", &["figure", "kept", "runs", "median", "wanted", "better by"], &rows);
     for unknown in measured.keys() {
         eprintln!("`{unknown}` is measured and not kept; add it to {KEPT}");
         is_worse = true;

@@ -16,7 +16,7 @@ use memhost_core::Audit;
 use memhost_server::{AdminToken, router};
 use memhost_tests::TestHost;
 use memhost_tests::measure::{Timings, ratio, repeat, show, table};
-use memhost_tests::{caller, query};
+use memhost_tests::{caller, figures, query};
 use memhost_types::BindingLimits;
 
 const TOKEN: &str = "a-token-of-sixteen-characters-or-more";
@@ -83,6 +83,7 @@ fn main() {
     let mut rounds: Vec<(Timings, Timings)> = (0..5).map(|_| (ask(bare).0, ask(ours).0)).collect();
     rounds.sort_by_key(|(floor, ours)| ours.p50().saturating_sub(floor.p50()));
     let (floor, ours) = &rounds[2];
+    figures::cost("query over HTTP over the same bytes", ours.p50(), floor.p50());
     let row = |name: &str, timings: &Timings, own: Duration| {
         vec![
             name.to_owned(),

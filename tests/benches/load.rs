@@ -10,17 +10,25 @@
     reason = "a benchmark that cannot go on has failed"
 )]
 
-use std::fs;
-use std::io::{BufRead, BufReader};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+// The floors have the program's allocator.
+use memhost_cli as _;
+
 use axum::routing::post;
 use axum::{Json, Router};
-use memhost_tests::guest_file;
 use memhost_tests::measure::{ratio, show, table};
+use memhost_tests::{figures, guest_file};
 use serde_json::{Value, json};
+
+#[path = "shared/floor.rs"]
+mod floor;
+#[path = "shared/raw.rs"]
+mod raw;
 
 const TOKEN: &str = "a-token-of-sixteen-characters-or-more";
 /// How many records are stored before the measurement.
@@ -61,14 +69,19 @@ struct Load {
     wrong: u64,
 }
 
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap())
+}
+
+/// How long each row takes.
+fn seconds() -> u64 {
+    setting("MEMHOST_LOAD_SECONDS", if figures::are_wanted() { 4 } else { 10 })
+}
+
 /// Many connections to one address, each with one request after the other, as the script makes
 /// them.
 fn load(url: &str, directory: &Path, requests: &str) -> Load {
-    let setting = |name: &str, default: u64| {
-        std::env::var(name).map_or(default, |text| text.parse().unwrap())
-    };
-    let (seconds, connections) =
-        (setting("MEMHOST_LOAD_SECONDS", 10), setting("MEMHOST_LOAD_CONNECTIONS", 64));
+    let (seconds, connections) = (seconds(), setting("MEMHOST_LOAD_CONNECTIONS", 64));
     let script = directory.join("load.lua");
     let text = format!(
         r#"
@@ -124,21 +137,58 @@ fn send(url: &str, path: &str, body: &Value) -> Vec<u8> {
 }
 
 /// A handler that reads JSON and answers the bytes of a file.
-fn bare(answer: Vec<u8>) {
+fn bare(answer: Vec<u8>) -> Router {
+    Router::new().fallback(post(move |Json(_): Json<Value>| async move {
+        ([("content-type", "application/json")], answer.clone())
+    }))
+}
+
+/// Serves a floor in a process of its own.
+fn serve(router: impl FnOnce() -> Router) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async move {
-        let handler = move |Json(_): Json<Value>| async move {
-            ([("content-type", "application/json")], answer.clone())
-        };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         println!("http://{}", listener.local_addr().unwrap());
-        axum::serve(listener, Router::new().fallback(post(handler))).await.unwrap();
+        axum::serve(listener, router()).await.unwrap();
     });
+}
+
+/// Files a second of a program that does the file work of a durable record and nothing else, with
+/// as many writers as there are connections: a file, its bytes on disk, its name, and that on disk.
+fn bare_files(directory: &Path) -> f64 {
+    let (connections, seconds) = (setting("MEMHOST_LOAD_CONNECTIONS", 64), seconds());
+    let until = Instant::now() + Duration::from_secs(seconds);
+    let text = "---\nid: 0\n---\n".repeat(16);
+    let write = |writer: u64| {
+        let (names, mut count) = (File::open(directory).unwrap(), 0_u64);
+        while Instant::now() < until {
+            let at = |end: &str| directory.join(format!("{writer}-{count}.{end}"));
+            let mut file = File::create(at("new")).unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            file.sync_all().unwrap();
+            fs::rename(at("new"), at("md")).unwrap();
+            names.sync_all().unwrap();
+            count += 1;
+        }
+        count
+    };
+    let count: u64 = std::thread::scope(|scope| {
+        let write = &write;
+        let writers: Vec<_> =
+            (0..connections).map(|writer| scope.spawn(move || write(writer))).collect();
+        writers.into_iter().map(|writer| writer.join().unwrap()).sum()
+    });
+    #[allow(clippy::cast_precision_loss, reason = "for people")]
+    let (count, seconds) = (count as f64, seconds as f64);
+    count / seconds
 }
 
 fn main() {
     if let Some(answer) = std::env::var_os("MEMHOST_LOAD_BARE") {
-        return bare(fs::read(answer).unwrap());
+        return serve(|| bare(fs::read(answer).unwrap()));
+    }
+    if let Some(directory) = std::env::var_os("MEMHOST_LOAD_FLOOR") {
+        return serve(|| floor::router(Path::new(&directory)));
     }
     let beside =
         || std::env::current_exe().unwrap().parent().unwrap().parent().unwrap().join("memhost");
@@ -185,9 +235,10 @@ fn main() {
     let query = json!({"scope": {"companyId": "load"}, "bindingKey": "echo", "query": "launch"});
     let answer = directory.path().join("answer.json");
     fs::write(&answer, send(&host.url, "/runtime/v1/companies/load/query", &query)).unwrap();
-    let floor = Server::start(
-        Command::new(std::env::current_exe().unwrap()).env("MEMHOST_LOAD_BARE", &answer),
-    );
+    let this = || Command::new(std::env::current_exe().unwrap());
+    let floor = Server::start(this().env("MEMHOST_LOAD_BARE", &answer));
+    let by_hand = directory.path().join("by-hand");
+    let by_hand = Server::start(this().env("MEMHOST_LOAD_FLOOR", &by_hand));
 
     let read = |binding: &str| {
         format!(
@@ -214,6 +265,11 @@ fn main() {
             &floor.url,
             every(read("echo")),
         ),
+        (
+            "a handler by hand: raw call, record on disk in groups of bare sled",
+            &by_hand.url,
+            every(read("echo")),
+        ),
         ("query, a provider that does nothing", &host.url, every(read("echo"))),
         ("query, local-markdown over 1,000 records", &host.url, every(read("files"))),
         ("write, local-markdown, a file a record", &host.url, every(write("files"))),
@@ -224,6 +280,20 @@ fn main() {
         // The first seconds of a process are not measured.
         measured.push((name, load(url, directory.path(), &requests)));
     }
+    let files = directory.path().join("files");
+    fs::create_dir(&files).unwrap();
+    let files = bare_files(&files);
+    let rate = |row: usize| measured[row].1.per_second;
+    figures::note(
+        "requests of a provider that does nothing, share of bare axum",
+        rate(2) / rate(0),
+    );
+    figures::note("the same, share of a handler by hand with bare sled", rate(2) / rate(1));
+    figures::note(
+        "requests of the built-in over 1,000 records, share of bare axum",
+        rate(3) / rate(0),
+    );
+    figures::note("writes of the built-in, share of bare files", rate(4) / files);
     let floor = &measured[0].1;
     let row = |(name, load): &(&str, Load)| {
         vec![
@@ -240,5 +310,9 @@ fn main() {
         "The release binary at 64 connections, every operation's record on disk before its answer",
         &["what", "requests/s", "of the floor's", "p50", "p99", "over the floor's p99", "wrong"],
         &measured.iter().map(row).collect::<Vec<_>>(),
+    );
+    println!(
+        "\nBare durable files a second, as many writers: {files:.0}; share: {:.2}",
+        rate(4) / files
     );
 }

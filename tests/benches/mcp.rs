@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use memhost_core::Audit;
 use memhost_server::{AdminToken, router};
-use memhost_tests::TestHost;
 use memhost_tests::measure::{Timings, ratio, show, table};
+use memhost_tests::{TestHost, figures};
 use memhost_types::BindingLimits;
 
 const TOKEN: &str = "a-token-of-sixteen-characters-or-more";
@@ -101,6 +101,8 @@ fn main() {
         .collect();
     rounds.sort_by_key(|[plain, _, stdio]| stdio.p50().saturating_sub(plain.p50()));
     let [plain, mcp, stdio] = &rounds[2];
+    figures::cost("MCP search over the HTTP call", mcp.p50(), plain.p50());
+    figures::cost("`memhost mcp` over the HTTP call", stdio.p50(), plain.p50());
     let row = |name: &str, timings: &Timings| {
         let beyond = |of: fn(&Timings) -> Duration| show(of(timings).saturating_sub(of(plain)));
         vec![

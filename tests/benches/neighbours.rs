@@ -96,8 +96,7 @@ const COMPUTING: [&str; 4] = ["one", "two", "three", "four"];
 fn beside_four() -> [(&'static str, Timings, Timings); 2] {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let host =
-            TestHost::with(&["spins-cpu", "echo"], |options| options.audit = Audit::Relaxed);
+        let host = TestHost::with(&["spins-cpu", "echo"], |options| options.audit = Audit::Relaxed);
         let host = host.await.unwrap();
         for company in COMPUTING {
             host.bind(company, "spins-cpu", BindingLimits::default()).await.unwrap();

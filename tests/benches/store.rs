@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 // With the allocator of the program.
 use memhost_cli as _;
 use memhost_store::{DiskSeam, DiskStep, OperationLog, SledOptions, SledStore};
+use memhost_tests::figures;
 use memhost_tests::measure::table;
 use memhost_tests::parse;
 use memhost_types::{
@@ -18,7 +19,10 @@ use memhost_types::{
     SourceKind, SourceRef,
 };
 
-const SECONDS: u64 = 4;
+/// How long each measurement takes.
+fn seconds() -> Duration {
+    Duration::from_secs(if figures::are_wanted() { 2 } else { 4 })
+}
 
 /// A query's record with five handles.
 fn operation(sequence: u64) -> Operation {
@@ -101,7 +105,7 @@ fn bare(batch_size: u64, is_durable: bool) -> f64 {
     let file = std::fs::File::open(directory.path().join("db")).unwrap();
     let value = serde_json::to_vec(&operation(1)).unwrap();
     let (started, mut count) = (Instant::now(), 0_u64);
-    while started.elapsed() < Duration::from_secs(SECONDS) {
+    while started.elapsed() < seconds() {
         let mut batch = sled::Batch::default();
         for _ in 0..batch_size {
             count += 1;
@@ -125,7 +129,7 @@ async fn ours(concurrency: usize) -> (f64, u64) {
     let options = SledOptions { seam: Some(seam), ..SledOptions::default() };
     let store = Arc::new(SledStore::open(directory.path(), options).unwrap());
     let company = operation(1).company_id;
-    let until = Instant::now() + Duration::from_secs(SECONDS);
+    let until = Instant::now() + seconds();
     let started = Instant::now();
     let tasks: Vec<_> = (0..concurrency)
         .map(|_| {
@@ -154,9 +158,13 @@ fn main() {
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let bytes = serde_json::to_vec(&operation(1)).unwrap().len();
     let mut rows = Vec::new();
-    for concurrency in [1, 8, 64, 256] {
+    let all: &[usize] = if figures::are_wanted() { &[64] } else { &[1, 8, 64, 256] };
+    for &concurrency in all {
         let (ours, batch) = runtime.block_on(ours(concurrency));
         let (weak, floor) = (bare(batch, false), bare(batch, true));
+        if concurrency == 64 {
+            figures::note("durable operations at 64 at once, share of bare sled", ours / floor);
+        }
         rows.push(vec![
             concurrency.to_string(),
             batch.to_string(),

@@ -6,7 +6,6 @@ use crate::Operations;
 use memhost_access::{Act, Caller};
 use memhost_oplog::billing::MayCost;
 use memhost_oplog::operation::Opened;
-use memhost_registry::plugins::Build as _;
 use memhost_registry::versions::{RateState, Serving};
 use memhost_store::{DiskLevel, StoreError};
 use memhost_tenancy::ServiceError;
@@ -150,7 +149,7 @@ impl Operations {
             return Err(Refusal::new(OperationErrorCode::BindingDisabled, message));
         }
         let serving = self.serving.get(&binding).await?;
-        opened.set_version(serving.plugin.version().to_string());
+        opened.set_version(serving.version.clone());
         if is_system {
             return Ok(serving);
         }

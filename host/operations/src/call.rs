@@ -53,7 +53,7 @@ impl Operations {
                 intended.add_metered(std::mem::take(&mut failure.metered));
                 drop(admitted);
                 serving = Box::pin(self.serving.get(&serving.binding)).await?;
-                intended.set_version(serving.plugin.version().to_string());
+                intended.set_version(serving.version.clone());
                 continue;
             }
             if let Some(limit) = failure.error.limit() {
@@ -82,7 +82,7 @@ impl Operations {
                 intended.add_metered(std::mem::take(&mut failure.metered));
                 let value = answered(intended, answer);
                 intended.add_call(failure.log, failure.provider_us);
-                intended.set_version(previous.plugin.version().to_string());
+                intended.set_version(previous.version.clone());
                 let before = previous.plugin.version();
                 let reason =
                     format!("a call failed that version {before} answered: {}", failure.error);

@@ -384,10 +384,7 @@ mod tests {
         told(&feed, KEPT + 3);
         let first = follower.next().await.unwrap();
         assert_eq!(first.happened.kind(), "reset");
-        assert_eq!(
-            first.place.number, 2,
-            "whoever comes back with it goes on behind the gap"
-        );
+        assert_eq!(first.place.number, 2, "whoever comes back with it goes on behind the gap");
         for number in 3..KEPT + 3 {
             assert_eq!(follower.next().await.unwrap().place.number, number);
         }

@@ -66,10 +66,12 @@ impl Computing {
             let ticking = self.ticker.ticking();
             let (began, before) = (Instant::now(), self.has_spent(rough).then(time_of_thread));
             let polled = part.as_mut().poll(context);
-            self.add(before.map_or_else(
-                || began.elapsed(),
-                |before| time_of_thread().saturating_sub(before),
-            ));
+            self.add(
+                before.map_or_else(
+                    || began.elapsed(),
+                    |before| time_of_thread().saturating_sub(before),
+                ),
+            );
             drop(ticking);
             match polled {
                 Poll::Ready(done) => Poll::Ready(Ok(done)),

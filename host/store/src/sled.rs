@@ -18,6 +18,7 @@ mod named;
 mod newest;
 mod operations;
 mod partition;
+mod pool;
 mod posting;
 mod query;
 mod remove;

@@ -14,10 +14,8 @@ const VERSION: u8 = 1;
 /// # Errors
 /// Where the value has no JSON form, such as a map with keys that are no strings.
 pub fn encode<T: Serialize>(what: &str, value: &T) -> Result<Vec<u8>, StoreError> {
-    to_json_after(&[VERSION], value).map_err(|error| StoreError::Corrupt {
-        what: what.to_owned(),
-        message: error.to_string(),
-    })
+    to_json_after(&[VERSION], value)
+        .map_err(|error| StoreError::Corrupt { what: what.to_owned(), message: error.to_string() })
 }
 
 /// A record from bytes.

@@ -69,11 +69,7 @@ impl Tenancy {
     ///
     /// # Errors
     /// Where it has so much, or what it has cannot be read.
-    pub fn check_settings(
-        &self,
-        caller: &Caller,
-        company: &CompanyId,
-    ) -> Result<(), StoreError> {
+    pub fn check_settings(&self, caller: &Caller, company: &CompanyId) -> Result<(), StoreError> {
         let held = self.store.held(company)?;
         match held.ends_settings() && caller.role() != Role::Operator {
             true => Err(self.full(held)),

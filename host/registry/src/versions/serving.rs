@@ -63,6 +63,8 @@ pub struct Serving {
     pub instances: Arc<Instances>,
     /// The build.
     pub plugin: Plugin,
+    /// Its version, as operations show it.
+    pub version: String,
     /// Refuses calls while the provider keeps failing.
     pub breaker: Breaker,
     /// Limits calls per second.
@@ -355,6 +357,7 @@ impl ServingBindings {
             of_binding.push(Arc::downgrade(&instances));
         }
         Ok(Serving {
+            version: plugin.version().to_string(),
             binding: Arc::clone(binding),
             instances,
             plugin,

@@ -28,6 +28,8 @@ use parking_lot::{Mutex, RwLock};
 use rustix::fs::{FallocateFlags, IFlags, fallocate, ioctl_getflags, ioctl_setflags};
 use sled::Db;
 
+use super::pool;
+
 use crate::reserve::Reserve;
 use crate::{DiskSeam, DiskStep, OnFatal, StoreError};
 
@@ -102,14 +104,14 @@ pub(super) fn prepare(store: &Path) -> io::Result<()> {
 pub(super) fn open_db(config: &sled::Config) -> sled::Result<Db> {
     const TRIES: u32 = 500;
     for _ in 1..TRIES {
-        match config.open() {
+        match pool::open(config) {
             Err(sled::Error::Io(error)) if error.to_string().contains("could not acquire lock") => {
                 std::thread::sleep(Duration::from_millis(10));
             }
             opened => return opened,
         }
     }
-    config.open()
+    pool::open(config)
 }
 
 impl Disk {

@@ -106,8 +106,7 @@ impl Files {
                 return Err(error);
             }
         }
-        let folders: BTreeSet<&str> = steps.iter().map(|step| folder(&step.target)).collect();
-        folders.into_iter().for_each(|folder| self.flush(folder));
+        self.flush_folders(steps.iter().map(|step| step.target.as_str()));
         if steps.len() > 1 {
             fs::remove_file(self.at(JOURNAL))?;
         }
@@ -171,6 +170,13 @@ impl Files {
         }
     }
 
+    /// Flushes the names in the folders of these paths, each once: a new file is there after a power
+    /// failure, and one that was removed does not come back.
+    pub(crate) fn flush_folders<'a>(&self, paths: impl Iterator<Item = &'a str>) {
+        let folders: BTreeSet<&str> = paths.map(folder).collect();
+        folders.into_iter().for_each(|folder| self.flush(folder));
+    }
+
     /// Flushes the names in a folder, so that they outlive a power failure.
     fn flush(&self, folder: &str) {
         if !self.durable {
@@ -225,6 +231,8 @@ mod tests {
             .write_all(&[write("a/b/one.md", "newer", true), write("two.md", "new", false)])
             .unwrap();
         assert_eq!(FLUSHED.take(), [".memhost", "", "a/b"], "the journal before the files");
+        files.flush_folders(["a/b/one.md", "two.md", "a/b/three.md"].into_iter());
+        assert_eq!(FLUSHED.take(), ["", "a/b"], "each once");
     }
 
     fn write(path: &str, content: &str, replaces: bool) -> Write {

@@ -64,6 +64,7 @@ impl Library {
             self.drop_doc(*doc);
             Ok::<(), Error>(())
         });
+        self.files.flush_folders(paths.iter().map(String::as_str));
         self.after_change(&folders)?;
         self.save()?;
         removed
