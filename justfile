@@ -109,8 +109,8 @@ load:
     cargo build --release -p memhost
     cargo bench -p memhost-tests --bench load
 
-# The figures that must not get worse: three runs, their medians beside those in tests/benches/kept.json. It fails where
-# one is worse than it may be. About five minutes on a quiet machine. Needs wrk.
+# The figures that must not get worse: three runs, their medians beside those in tests/benches/kept.json. It fails if
+# a median is worse than its tolerance. About five minutes on a quiet machine. Needs wrk.
 bench-gate:
     cargo build --release --locked -p memhost
     rm -f target/figures

@@ -154,7 +154,7 @@ fn serve(router: impl FnOnce() -> Router) {
 }
 
 /// Files a second of a program that does the file work of a durable record and nothing else, with
-/// as many writers as there are connections: a file, its bytes on disk, its name, and that on disk.
+/// as many writers as there are connections: create, sync, rename, sync the folder.
 fn bare_files(directory: &Path) -> f64 {
     let (connections, seconds) = (setting("MEMHOST_LOAD_CONNECTIONS", 64), seconds());
     let until = Instant::now() + Duration::from_secs(seconds);

@@ -64,7 +64,9 @@ fn first_start() -> Duration {
             .header("authorization", format!("Bearer {TOKEN}"))
             .header("content-type", "application/json");
         match request.send(body) {
-            Err(ureq::Error::StatusCode(503)) => std::thread::sleep(Duration::from_millis(5)),
+            Err(ureq::Error::StatusCode(503)) if started.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(5))
+            }
             answer => break drop(answer.unwrap()),
         }
     }
@@ -74,11 +76,15 @@ fn first_start() -> Duration {
     took
 }
 
+const PATIENCE: Duration = Duration::from_secs(60);
 const TOKEN: &str = "a-token-of-sixteen-characters-or-more";
 
 fn main() {
     let first = Timings::new((0..3).map(|_| first_start()).collect());
-    println!("First start until the built-in provider answers, of 3: {}", show(first.p50()));
+    println!(
+        "First start until the built-in provider has stored a record, of 3: {}",
+        show(first.p50())
+    );
     figures::note("first start until the built-in answers, in seconds", first.p50().as_secs_f64());
     if figures::are_wanted() {
         return;

@@ -1,5 +1,6 @@
 //! The figures of the benchmarks that `just bench-gate` compares with the kept ones: ratios of what
-//! was measured and its floor in the same run, so that machines can be compared.
+//! was measured and its floor in the same run, so that machines can be compared, or times where the
+//! name says so.
 
 use std::io::Write;
 use std::time::Duration;

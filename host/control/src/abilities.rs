@@ -71,16 +71,16 @@ impl Control {
     }
 
     async fn abilities_of(&self, binding: &Binding) -> Abilities {
-        let builds = self.plugins.builds(&binding.provider_key);
-        let state = self.serving.state(binding).await.ok().flatten();
-        Abilities {
-            binding_key: Some(binding.key.clone()),
-            mcp: binding.policy.mcp,
-            ..abilities(
-                &binding.provider_key,
-                choose(binding, &builds, state.as_ref()).build.as_ref(),
-            )
-        }
+        let of = match self.serving.current(binding) {
+            Some(serving) => abilities(&binding.provider_key, Some(&serving.plugin)),
+            None => {
+                let builds = self.plugins.builds(&binding.provider_key);
+                let state = self.serving.state(binding).await.ok().flatten();
+                let choice = choose(binding, &builds, state.as_ref());
+                abilities(&binding.provider_key, choice.build.as_ref())
+            }
+        };
+        Abilities { binding_key: Some(binding.key.clone()), mcp: binding.policy.mcp, ..of }
     }
 
     fn abilities_of_builtin(&self) -> Abilities {

@@ -29,13 +29,6 @@ use aide::axum::ApiRouter;
 use crate::document;
 use memhost_core::Service;
 
-/// What the paths of the runtime plane begin with.
-const RUNTIME: &str = "/runtime/v1/companies/{company}";
-/// What the paths of the control plane begin with that are about one company.
-const COMPANY: &str = "/control/v1/companies/{company}";
-/// What the paths of the control plane begin with that are about the host.
-const HOST: &str = "/control/v1";
-
 /// Memory traffic.
 pub fn runtime() -> ApiRouter<Arc<Service>> {
     let routes = runtime::routes()

@@ -61,6 +61,7 @@ impl RequestWork {
     ) -> impl Future<Output = Response> + Send {
         let Self { company, bytes } = self;
         let mut work: Pin<Box<dyn Future<Output = Response> + Send>> = Box::pin(work);
+        // Only then: a turn is one more future around the work.
         if bytes > MAX_SHORT_BYTES {
             work = Box::pin(async move {
                 in_turn(company.as_ref().map_or("", CompanyId::as_str), bytes, work).await

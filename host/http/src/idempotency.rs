@@ -30,7 +30,7 @@ static REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 /// Processes a request, once for each idempotency key.
 pub async fn idempotency(service: &Service, request: Request, next: Next) -> Response {
     match request.headers().contains_key(&KEY) && !request.method().is_safe() {
-        // Apart: few requests have a key, and each would have room for what happens then.
+        // Boxed: otherwise every request's future has room for this rare path.
         true => Box::pin(once(service, request, next)).await,
         false => next.run(request).await,
     }

@@ -45,6 +45,7 @@ impl Operations {
         self.ask(caller, request, hook).await
     }
 
+    /// Both call this, so that neither is a box in a box.
     async fn ask(
         &self,
         caller: &Caller,

@@ -290,7 +290,7 @@ impl Operations {
     ) -> Result<S::Response, ServiceError> {
         let is_long = step.wanted() > MAX_SHORT_PAGE;
         let company = is_long.then(|| step.target().0.company_id.clone());
-        // In place: the state of an operation is kilobytes, and each layer would copy it.
+        // Pinned here: the future of an operation is kilobytes, and each layer would copy it.
         let task = pin!(self.run(caller, step));
         match company {
             Some(company) => in_turn(company.as_str(), usize::MAX, task).await,

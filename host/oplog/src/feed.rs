@@ -4,9 +4,9 @@
 //! Some events do not wait for the disk: a budget that a call changes, a read with relaxed audit,
 //! an operation that was interrupted, and a write whose intent could not be stored.
 //!
-//! The last notices are kept in memory, so that a follower that lost its connection continues where
-//! it was. A follower that was away for longer, or during a restart, gets a reset and the
-//! operations that ended meanwhile, from the log.
+//! From the first follower on the last notices are kept in memory, so that a follower that lost its
+//! connection continues where it was. A follower that was away for longer, or during a restart,
+//! gets a reset and the operations that ended meanwhile, from the log.
 
 mod notice;
 mod place;
@@ -14,7 +14,7 @@ mod ring;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -34,8 +34,6 @@ pub const MAX_FOLLOWERS_OF_CALLER: usize = 32;
 pub struct Feed {
     run: u64,
     places: Places,
-    /// Makes each id another one.
-    salt: AtomicU64,
     /// Followers by the key of their caller.
     followers: Mutex<HashMap<String, usize>>,
     clock: Arc<dyn Clock>,
@@ -58,7 +56,6 @@ impl Feed {
         Self {
             run,
             places,
-            salt: AtomicU64::new(0),
             followers: Mutex::default(),
             clock,
             ring: Ring::default(),
@@ -70,7 +67,9 @@ impl Feed {
     }
 
     fn id(&self, place: Place) -> String {
-        self.places.id(place, self.salt.fetch_add(1, Ordering::Relaxed))
+        // Random: a counter would tell how many events others were sent.
+        let salt = u64::try_from(self.clock.random() & u128::from(u64::MAX)).unwrap_or(0);
+        self.places.id(place, salt)
     }
 
     /// The place of an id that a follower came back with.
@@ -229,7 +228,7 @@ impl Follower {
         self.caught_up.extend(notices);
     }
 
-    /// The id of a notice, to go on from after it: opaque, and another one for each follower.
+    /// The id of a notice, to go on from after it: opaque, and different each time.
     pub fn id(&self, notice: &Notice) -> String {
         self.feed.id(notice.place)
     }
@@ -298,6 +297,26 @@ mod tests {
     fn told(feed: &Feed, count: u64) {
         feed.is_followed.store(true, Ordering::SeqCst);
         (0..count).for_each(|_| feed.publish(None, HostEvent::Reset));
+    }
+
+    #[test]
+    fn ids_of_neighbours_do_not_count() {
+        let feed = Feed::new(Arc::new(SystemClock));
+        let salt = |id: String| u64::from_str_radix(id.split('-').nth(1).unwrap(), 16).unwrap();
+        let place = Place::in_the_log(Timestamp::UNIX_EPOCH);
+        let salts: Vec<u64> = (0..9).map(|_| salt(feed.id(place))).collect();
+        assert!(salts.windows(2).all(|two| two[0].abs_diff(two[1]) > 9), "{salts:?}");
+    }
+
+    #[test]
+    fn notices_are_kept_from_the_first_follower_on() {
+        let feed = Arc::new(Feed::new(Arc::new(SystemClock)));
+        feed.publish(None, HostEvent::Reset);
+        assert_eq!(feed.ring.end(), 0);
+        let follower = feed.follower(feed.seat("ada").unwrap(), None, None);
+        drop(follower);
+        feed.publish(None, HostEvent::Reset);
+        assert_eq!(feed.ring.end(), 1, "it may come back");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 mod exposition;
 mod histogram;
 
-use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::{Registry, Unit};
@@ -17,11 +17,21 @@ use memhost_types::{CompanyId, HookKind, Operation, OperationKind, Outcome, Prov
 const BUCKETS: [f64; 14] =
     [0.0001, 0.000_25, 0.001, 0.0025, 0.01, 0.025, 0.1, 0.25, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0];
 
+/// The provider of a label; empty where none was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Provider(Option<ProviderKey>);
+
+impl EncodeLabelValue for Provider {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> std::fmt::Result {
+        self.0.as_ref().map_or("", ProviderKey::as_str).encode(encoder)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OperationLabels {
     kind: &'static str,
     outcome: &'static str,
-    provider: String,
+    provider: Provider,
     company: Option<String>,
 }
 
@@ -32,7 +42,7 @@ struct KindLabels {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ProviderLabels {
-    provider: String,
+    provider: Provider,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -84,7 +94,7 @@ impl Metrics {
 
     /// Counts an operation that has ended.
     pub fn observe(&self, operation: &Operation) {
-        let provider = operation.provider_key.as_ref().map(ToString::to_string).unwrap_or_default();
+        let provider = Provider(operation.provider_key.clone());
         if let Some(us) = operation.provider_us {
             self.provider_seconds
                 .get_or_create(&ProviderLabels { provider: provider.clone() })
@@ -105,7 +115,7 @@ impl Metrics {
         let company = self.has_company.then(|| company.to_string());
         let (kind, outcome) = (kind.as_str(), Outcome::Refused.as_str());
         self.operations
-            .get_or_create(&OperationLabels { kind, outcome, provider: String::new(), company })
+            .get_or_create(&OperationLabels { kind, outcome, provider: Provider(None), company })
             .inc();
     }
 
@@ -135,7 +145,7 @@ impl Metrics {
     /// Counts the tokens of a preamble.
     pub fn preamble(&self, provider: &ProviderKey, tokens: usize) {
         self.preamble_tokens
-            .get_or_create(&ProviderLabels { provider: provider.to_string() })
+            .get_or_create(&ProviderLabels { provider: Provider(Some(provider.clone())) })
             .observe(tokens as u64);
     }
 

@@ -3,7 +3,9 @@
 //! waits does not count.
 //!
 //! The clock of a thread is a call to the system, and most calls of a provider take microseconds.
-//! So the first part of a call is measured by the time that passed, which is never shorter.
+//! So a step that begins before a tenth of the budget, at most 10 ms, is spent counts by the time
+//! that passed, up to that much: more than the thread computed, where it waited for its file or for
+//! a processor.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,6 +21,9 @@ use super::ticker::Ticker;
 const ROUGH_PART: u32 = 10;
 /// The same, at most.
 const MAX_ROUGH: Duration = Duration::from_millis(10);
+/// What one step counts by the time that passed, at most, where that part is less: a guest yields
+/// sooner.
+const MAX_STEP: Duration = Duration::from_millis(2);
 
 /// A call computed for longer than its budget.
 #[derive(Debug, thiserror::Error)]
@@ -50,11 +55,15 @@ impl Computing {
 
     /// Whether it is more than a budget.
     pub(super) fn has_spent(&self, budget: Duration) -> bool {
-        u128::from(self.nanos.load(Ordering::Relaxed)) > budget.as_nanos()
+        self.spent() > budget
     }
 
-    /// Runs a part of a call. A guest yields at every tick of the epoch, so a call ends about a
-    /// tick after its budget, or after the longest call of the host.
+    fn spent(&self) -> Duration {
+        Duration::from_nanos(self.nanos.load(Ordering::Relaxed))
+    }
+
+    /// Runs a part of a call. A guest yields at every tick of the epoch but the first, so a call
+    /// ends about a tick after its budget, or after the longest call of the host.
     pub(super) async fn within<T>(
         &self,
         budget: Duration,
@@ -64,14 +73,12 @@ impl Computing {
         let rough = MAX_ROUGH.min(budget / ROUGH_PART);
         std::future::poll_fn(|context| {
             let ticking = self.ticker.ticking();
-            let (began, before) = (Instant::now(), self.has_spent(rough).then(time_of_thread));
+            let (began, before) = (Instant::now(), (self.spent() >= rough).then(time_of_thread));
             let polled = part.as_mut().poll(context);
-            self.add(
-                before.map_or_else(
-                    || began.elapsed(),
-                    |before| time_of_thread().saturating_sub(before),
-                ),
-            );
+            self.add(match before {
+                Some(before) => time_of_thread().saturating_sub(before),
+                None => began.elapsed().min(rough.max(MAX_STEP)),
+            });
             drop(ticking);
             match polled {
                 Poll::Ready(done) => Poll::Ready(Ok(done)),
@@ -104,6 +111,19 @@ pub(super) fn time_of_thread() -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A step that holds its thread and computes nothing, as one that reads a file.
+    #[tokio::test]
+    async fn a_thread_that_waits_counts_a_little_at_first_and_then_nothing() {
+        let computing = Computing::new(&Arc::new(Ticker::start(|| true).unwrap()));
+        let budget = Duration::from_millis(100);
+        for _ in 0..3 {
+            let wait = async { std::thread::sleep(Duration::from_millis(50)) };
+            computing.within(budget, wait).await.unwrap();
+            assert!(computing.has_spent(Duration::from_millis(9)));
+            assert!(!computing.has_spent(Duration::from_millis(15)));
+        }
+    }
 
     #[tokio::test]
     async fn work_counts_and_waiting_does_not() {

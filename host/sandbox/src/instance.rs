@@ -166,8 +166,8 @@ impl Instance {
         store.limiter(|state| &mut state.limiter);
         store.set_max_component_handles(MAX_HANDLES);
         store.set_hostcall_fuel(usize::try_from(setup.limits.transfer_bytes).unwrap_or(usize::MAX));
-        // A guest that computes lets others have the thread at every tick. Its budget is looked at
-        // then.
+        // A guest that computes lets others have the thread at every tick but the first. Its budget
+        // is looked at then.
         store.epoch_deadline_callback(|_| {
             // Tokio looks at the network before it wakes a task that yields in this way. A yield
             // that wakes itself is run again at once, and requests wait until all guests end.
@@ -202,8 +202,8 @@ impl Instance {
         state.metered.clear();
         (state.reports, state.report_bytes) = (0, 0);
         state.outgoing.begin();
-        // The present tick may end at once. Most calls are shorter than a whole one, and a call that
-        // yields goes on on another thread.
+        // The present tick may end at once. Most calls are shorter than a whole one, and one that
+        // yields may go on on another thread.
         self.store.set_epoch_deadline(2);
     }
 

@@ -170,7 +170,7 @@ impl Instances {
         };
         let mut instance = match self.idle.pop() {
             Some(instance) => instance,
-            // Apart, so that the state of a call has no room for what few calls do.
+            // Boxed: otherwise every call's future has room for this rare path.
             None => Box::pin(self.instantiate(started, deadline)).await?,
         };
         instance.arm(deadline.into_std());

@@ -161,7 +161,7 @@ impl Normalize {
     }
 
     fn snippets(&self, snippets: Vec<wit::Snippet>, company: &CompanyId) -> Checked<Vec<Snippet>> {
-        // A collection of results would not know how many there are, and copy them as it grows.
+        // Collecting into a `Result` does not reserve room for all of them.
         let mut checked = Vec::with_capacity(snippets.len());
         for snippet in snippets {
             checked.push(self.snippet(snippet, company)?);

@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::Thread;
 use std::time::Duration;
 
-/// How often the epoch advances, and with it the longest time that a guest computes before it
-/// yields.
+/// How often the epoch advances. A guest computes for at most two of these before it yields.
 const TICK: Duration = Duration::from_millis(1);
 /// Ticks without a guest until the thread sleeps: waking it costs a call to the system, which a
 /// busy host need not pay.

@@ -315,6 +315,7 @@ async fn front(mut request: Request, next: Next) -> Response {
             && value.to_str().is_ok_and(|text| text.chars().all(|c| c.is_ascii_graphic()))
     });
     let id = given.cloned().unwrap_or_else(made_id);
+    // For the routes of integrations, and for `/mcp`.
     if !request.uri().path().starts_with("/runtime/") {
         let extensions = request.extensions_mut();
         extensions.insert(memhost_integrations::READ_ROUTES);

@@ -84,9 +84,10 @@ pub trait Maintenance: Send + Sync {
     /// How much room the disk has. This never waits.
     fn disk(&self) -> DiskState;
 
-    /// How much is kept of a company, which every write changes in its own transaction. Asked for
-    /// every operation, so it waits for nothing. A transaction with a new row of a company that has reached its quota is
-    /// refused with [`StoreError::CompanyFull`], where a deletion needs no such row.
+    /// How much is kept of a company, which every write changes in its own transaction. Every
+    /// operation asks for it, so it waits neither for the disk nor for transactions. A transaction
+    /// with a new row of a company that has reached its quota is refused with
+    /// [`StoreError::CompanyFull`], where a deletion needs no such row.
     ///
     /// # Errors
     /// Where the store is closed.

@@ -61,6 +61,7 @@ impl Tenancy {
     /// Where the caller is no integration and somebody is named; where a field is not valid.
     #[boxed]
     pub async fn act_for(&self, caller: Caller, whom: ActAs) -> Result<Caller, ServiceError> {
+        // Most requests name nobody: they need no copy of the caller.
         if whom.is_empty() {
             return Ok(caller);
         }

@@ -33,7 +33,7 @@ impl Tenancy {
     /// How much the host keeps of a company.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// Where the store is closed.
     pub fn company_usage(&self, company: &CompanyId) -> Result<CompanyUsage, ServiceError> {
         Ok(self.store.held(company)?.into())
     }
@@ -45,7 +45,7 @@ impl Tenancy {
     /// company may have beside those that it has.
     ///
     /// # Errors
-    /// Where there is no room, or what the company has cannot be read.
+    /// Where there is no room, or the store is closed.
     pub fn check_quota(
         &self,
         caller: &Caller,
@@ -81,7 +81,7 @@ impl Tenancy {
     /// for may go on without one.
     ///
     /// # Errors
-    /// Where there is no room, or what the company has cannot be read.
+    /// Where there is no room, or the store is closed.
     pub fn check_key(&self, caller: &Caller, company: &CompanyId) -> Result<(), StoreError> {
         let held = self.store.held(company)?;
         match held.level() == DiskLevel::Spent && caller.role() != Role::Operator {

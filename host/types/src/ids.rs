@@ -81,6 +81,11 @@ macro_rules! text_id {
         }
 
         impl $name {
+            fn check(text: &str) -> Result<(), IdError> {
+                let check: fn(&'static str, &str) -> Result<(), IdError> = $check;
+                check($json, text)
+            }
+
             /// The id as text.
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -89,7 +94,8 @@ macro_rules! text_id {
         impl TextId for $name {
             const NAME: &'static str = $json;
             fn parse(text: &str) -> Result<Self, IdError> {
-                text.to_owned().try_into()
+                Self::check(text)?;
+                Ok(Self(text.into()))
             }
         }
         impl AsRef<str> for $name {
@@ -100,8 +106,7 @@ macro_rules! text_id {
         impl TryFrom<String> for $name {
             type Error = IdError;
             fn try_from(text: String) -> Result<Self, IdError> {
-                let check: fn(&'static str, &str) -> Result<(), IdError> = $check;
-                check($json, &text)?;
+                Self::check(&text)?;
                 Ok(Self(text.into()))
             }
         }

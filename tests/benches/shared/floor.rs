@@ -1,5 +1,5 @@
-//! What a host costs at least: a handler that reads the request, makes the raw call, answers JSON,
-//! and has the record of the operation on disk before that, in groups, in bare sled.
+//! What a host costs at least: a handler that reads the request, makes the raw call, and answers
+//! JSON once the record of the operation is flushed, in groups, with bare sled.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

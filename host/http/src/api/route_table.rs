@@ -4,6 +4,13 @@ use aide::transform::TransformOperation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The base path of the runtime plane.
+pub(super) const RUNTIME: &str = "/runtime/v1/companies/{company}";
+/// The base path of one company in the control plane.
+pub(super) const COMPANY: &str = "/control/v1/companies/{company}";
+/// The base path of the host in the control plane.
+pub(super) const HOST: &str = "/control/v1";
+
 /// The routes of one tag: for each path its methods, each with the handler, the operation's id, its
 /// summary and, where there is more to say, its description. The paths are below `$base`: a router
 /// that axum nests in another one would take the base off every request's path.
@@ -12,11 +19,16 @@ macro_rules! routes {
         $($method:ident $handler:expr => $id:literal, $summary:literal $(, $description:expr)?;)+
     })+) => {
         aide::axum::ApiRouter::new()
-            $(.api_route(&[$crate::api::$base, $path].concat(), aide::axum::routing::ApiMethodRouter::new()
-                $(.merge($crate::api::route_table::route!(
-                $method $handler,
-                $crate::api::route_table::describe($id, $summary, None$(.or(Some($description)))?)
-            )))+))+
+            $(.api_route(
+                &[$crate::api::route_table::$base, $path].concat(),
+                aide::axum::routing::ApiMethodRouter::new()
+                    $(.merge($crate::api::route_table::route!(
+                        $method $handler,
+                        $crate::api::route_table::describe(
+                            $id, $summary, None$(.or(Some($description)))?
+                        )
+                    )))+
+            ))+
             .with_path_items(|item| item.tag($tag))
     };
 }

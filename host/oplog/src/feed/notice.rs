@@ -40,7 +40,7 @@ impl HostEvent {
 /// An event with its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notice {
-    /// Where to go on from after this one.
+    /// Its place. A follower that comes back goes on after it.
     pub place: Place,
     /// The company it belongs to. `None`: the host.
     pub company_id: Option<CompanyId>,

@@ -40,7 +40,7 @@ impl Places {
         hash.as_bytes().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 
-    /// The id of a place. `salt` is never the same for two ids of one run.
+    /// The id of a place. `salt` is random.
     pub(super) fn id(&self, place: Place, salt: u64) -> String {
         let hidden = place.number ^ self.mask(salt);
         format!("{:x}-{salt:x}-{hidden:x}-{}", place.run, place.at.as_millisecond())

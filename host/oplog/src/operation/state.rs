@@ -20,7 +20,7 @@ use memhost_types::{
 macro_rules! states {
     ($($(#[$doc:meta])* $state:ident),+) => {$(
         $(#[$doc])*
-        // In a box: it goes through many futures, which would each have room for it.
+        // Boxed: otherwise each future that it goes through has room for it.
         pub struct $state(Box<OpenOperation>);
 
         impl Deref for $state {

@@ -172,10 +172,16 @@ impl ServingBindings {
     /// # Errors
     /// Where no build may serve it, or one cannot be set up.
     pub async fn get(&self, binding: &Arc<Binding>) -> Result<Arc<Serving>, Refusal> {
-        match self.warm(binding.id) {
-            Some(serving) if self.is_current(&serving, binding) => Ok(serving),
-            _ => Box::pin(self.renew(binding)).await,
+        match self.current(binding) {
+            Some(serving) => Ok(serving),
+            None => Box::pin(self.renew(binding)).await,
         }
+    }
+
+    /// The build that serves a binding, if it has served since the host started and nothing that
+    /// it was chosen by has changed.
+    pub fn current(&self, binding: &Binding) -> Option<Arc<Serving>> {
+        self.warm(binding.id).filter(|serving| self.is_current(serving, binding))
     }
 
     /// The build that serves a binding, if it has served since the host started.

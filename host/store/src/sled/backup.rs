@@ -118,7 +118,7 @@ pub(super) fn new_store(data_dir: &Path) -> Result<Trees, StoreError> {
     disk::prepare(&store).map_err(failed("making the store"))?;
     let config =
         sled::Config::new().path(&store).mode(sled::Mode::HighThroughput).flush_every_ms(None);
-    let db = config.open().map_err(failed("making the store"))?;
+    let db = disk::open_db(&config).map_err(failed("making the store"))?;
     let room = Reserve::new(data_dir, 0, None);
     let disk = Disk::open(db, &store, room, None, None).map_err(failed("making the store"))?;
     Trees::open(disk, 0)

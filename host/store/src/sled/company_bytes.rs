@@ -24,7 +24,8 @@ pub(super) fn load(trees: &Trees) -> Result<(), StoreError> {
     for entry in trees.held.iter() {
         let (company, number) = entry.map_err(failed("reading"))?;
         if company != COUNTED {
-            numbers.insert(company.to_vec(), decode_number(&number));
+            let number = i64::try_from(decode_number(&number)).unwrap_or(i64::MAX);
+            numbers.insert(company.to_vec(), number);
         }
     }
     Ok(())

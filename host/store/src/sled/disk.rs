@@ -29,7 +29,6 @@ use rustix::fs::{FallocateFlags, IFlags, fallocate, ioctl_getflags, ioctl_setfla
 use sled::Db;
 
 use super::pool;
-
 use crate::reserve::Reserve;
 use crate::{DiskSeam, DiskStep, OnFatal, StoreError};
 

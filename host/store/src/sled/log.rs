@@ -139,7 +139,7 @@ impl Log {
                 return Commit::failed(error);
             }
         }
-        // Here, because many callers have more threads than the log, which everybody waits for.
+        // Encoded here and not by the thread of the log: everybody waits for that one.
         let encoded = match Encoded::new(&operation) {
             Ok(encoded) => Some(encoded),
             Err(error) => {

@@ -30,8 +30,9 @@ pub(super) struct Trees {
     pub(super) storage: Tree,
     /// How many bytes each company has, by its prefix.
     pub(super) held: Tree,
-    /// The same in memory, for a read of `held` waits for the transactions of others.
-    pub(super) numbers: Arc<Mutex<HashMap<Vec<u8>, u64>>>,
+    /// A copy of `held` in memory: reading the tree waits for other transactions. Less than 0 while
+    /// two transactions are added in another order than they were made in.
+    pub(super) numbers: Arc<Mutex<HashMap<Vec<u8>, i64>>>,
     /// The bytes at which new data of a company is refused; 0: never.
     quota: u64,
     tables: Arc<[Tree]>,
@@ -113,16 +114,16 @@ impl Trees {
     /// How much a company has, whose keys begin with this prefix.
     pub(super) fn held(&self, company: &[u8]) -> Held {
         let bytes = self.numbers.lock().get(company).copied().unwrap_or(0);
-        Held { bytes, quota: self.quota }
+        Held { bytes: u64::try_from(bytes).unwrap_or(0), quota: self.quota }
     }
 
-    /// A transaction has changed what companies have.
+    /// Adds a committed transaction's growth to `numbers`.
     fn grown(&self, growth: &Growth) {
         let mut numbers = self.numbers.lock();
         for (company, by) in growth.changes() {
             match numbers.get_mut(company) {
-                Some(number) => *number = number.saturating_add_signed(by),
-                None => drop(numbers.insert(company.to_vec(), 0_u64.saturating_add_signed(by))),
+                Some(number) => *number = number.saturating_add(by),
+                None => drop(numbers.insert(company.to_vec(), by)),
             }
         }
     }

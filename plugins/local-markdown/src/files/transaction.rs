@@ -170,8 +170,8 @@ impl Files {
         }
     }
 
-    /// Flushes the names in the folders of these paths, each once: a new file is there after a power
-    /// failure, and one that was removed does not come back.
+    /// Flushes the names in the folders of these paths, each once: a new file is there after a
+    /// power failure, and one that was removed does not come back.
     pub(crate) fn flush_folders<'a>(&self, paths: impl Iterator<Item = &'a str>) {
         let folders: BTreeSet<&str> = paths.map(folder).collect();
         folders.into_iter().for_each(|folder| self.flush(folder));

@@ -29,7 +29,7 @@ pub(super) struct Item {
 /// A record as it is written.
 #[derive(Clone)]
 pub(super) struct Encoded {
-    /// The changes of the log's tree by it, in the form that sled takes without a copy.
+    /// The changes of the log's tree, in the form that sled takes without a copy.
     pub(super) changes: Vec<KeyChange>,
     /// The length of the record.
     pub(super) bytes: usize,

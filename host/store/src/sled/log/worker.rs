@@ -1,5 +1,6 @@
 //! The thread that applies and flushes groups of records.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
@@ -100,7 +101,7 @@ impl Worker {
                 false => applied.clone(),
             };
             let done_of =
-                |number: usize| written[number].map_or(applied.clone(), |_| flushed.clone());
+                |number: usize| if written[number].is_some() { &flushed } else { &applied };
             let failed = items
                 .iter()
                 .enumerate()
@@ -118,7 +119,10 @@ impl Worker {
             for waiter in waiting {
                 let _ = waiter.send(done.clone());
             }
-            items.iter().enumerate().for_each(|(number, item)| item.answer(done_of(number)));
+            items
+                .iter()
+                .enumerate()
+                .for_each(|(number, item)| item.answer(done_of(number).clone()));
             self.shared.queue.lock().flushing = Arc::default();
             if flushed.is_ok() {
                 for (item, bytes) in items.iter().zip(&written) {
@@ -182,26 +186,36 @@ impl Worker {
     }
 
     /// Records without further writes share a transaction. A record with further writes has one of
-    /// its own, after those: one of them may contain the intent that it completes. Notes how long
-    /// those are that are written, also where it fails.
+    /// its own, after those: one of them may contain the intent that it completes. Sets the length
+    /// of each written record in `written`, also when it fails.
     fn apply(&self, items: &[Item], written: &mut [Option<usize>]) -> Result<(), StoreError> {
-        let encoded = items.iter().enumerate().filter_map(|(place, item)| {
-            let encoded = item.encoded.clone().map_or_else(|| Encoded::new(&item.operation), Ok);
-            encoded
-                .inspect_err(|error| {
-                    tracing::error!(%error, id = %item.operation.id, "an operation is not recorded");
-                })
-                .ok()
-                .map(|encoded| (place, item, encoded))
-        });
-        let (alone, joined): (Vec<_>, Vec<_>) =
-            encoded.partition(|(_, item, _)| item.beside.is_empty());
+        let (mut alone, mut joined, mut done) = (Vec::new(), Vec::new(), Ok(()));
+        for (place, item) in items.iter().enumerate() {
+            let encoded = match &item.encoded {
+                Some(encoded) => Cow::Borrowed(encoded),
+                None => match Encoded::new(&item.operation) {
+                    Ok(encoded) => Cow::Owned(encoded),
+                    // The others are written all the same.
+                    Err(error) => {
+                        let id = item.operation.id;
+                        tracing::error!(%error, %id, "an operation is not recorded");
+                        done = Err(error);
+                        continue;
+                    }
+                },
+            };
+            let kind = if item.beside.is_empty() { &mut alone } else { &mut joined };
+            kind.push((place, item, encoded));
+        }
         let (mut changes, mut bytes, mut piece) = (Vec::new(), 0, Vec::new());
         let mut alone = alone.into_iter().peekable();
         while let Some((place, item, encoded)) = alone.next() {
-            changes.extend(encoded.changes);
             bytes += encoded.bytes;
             piece.push((place, item, encoded.bytes));
+            match encoded {
+                Cow::Borrowed(encoded) => changes.extend_from_slice(&encoded.changes),
+                Cow::Owned(encoded) => changes.extend(encoded.changes),
+            }
             if bytes >= PIECE || alone.peek().is_none() {
                 let writing = self.trees.enter(Need::Present, std::mem::take(&mut bytes))?;
                 writing.note(|| {
@@ -226,6 +240,6 @@ impl Worker {
             self.trees.transact(&encoded.changes, beside)?;
             written[place] = Some(encoded.bytes);
         }
-        Ok(())
+        done
     }
 }

@@ -27,7 +27,8 @@ fn bytes(hex: &str) -> Vec<u8> {
 fn a_stored_store_of_this_format_opens_and_a_newer_one_does_not() {
     let directory = TempDir::new().unwrap();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/frozen/format-1.jsonl");
-    let db = sled::open(directory.path().join("store")).unwrap();
+    let config = sled::Config::new().path(directory.path().join("store"));
+    let db = super::super::disk::open_db(&config).unwrap();
     for line in std::fs::read_to_string(path).unwrap().lines() {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         let part = |name: &str| line[name].as_str().unwrap();
