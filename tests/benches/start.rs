@@ -65,7 +65,7 @@ fn first_start() -> Duration {
             .header("content-type", "application/json");
         match request.send(body) {
             Err(ureq::Error::StatusCode(503)) if started.elapsed() < PATIENCE => {
-                std::thread::sleep(Duration::from_millis(5))
+                std::thread::sleep(Duration::from_millis(5));
             }
             answer => break drop(answer.unwrap()),
         }

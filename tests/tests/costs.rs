@@ -17,9 +17,9 @@ use memhost_types::BindingLimits;
 const MOST_ALLOCATIONS: u64 = 27;
 /// Their bytes. Half is the state of the operation, a third the snippets.
 const MOST_BYTES: u64 = 17_000;
-/// Calls to the system of 1,000 of them: waking the thread of the log, once for a group of records,
-/// and its lock. Under `strace` groups are small.
-const MOST_CALLS: usize = 250;
+/// Calls to the system of 1,000 of them. They wake the thread of the log, once for a group of
+/// records: a slow machine makes more of those. A call of each query would be 1,000.
+const MOST_CALLS: usize = 500;
 const QUERIES: usize = 1_000;
 
 thread_local! {
