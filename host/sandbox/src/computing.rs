@@ -3,9 +3,9 @@
 //! waits does not count.
 //!
 //! The clock of a thread is a call to the system, and most calls of a provider take microseconds.
-//! So a step that begins before a tenth of the budget, at most 10 ms, is spent counts by the time
-//! that passed, up to that much: more than the thread computed, where it waited for its file or for
-//! a processor.
+//! So until a call has spent a tenth of its budget, at most 10 ms, each step counts by elapsed time,
+//! capped at that amount. This is more than the thread computed if it waited for a file or for a
+//! processor.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -17,12 +17,11 @@ use rustix::time::ClockId;
 
 use super::ticker::Ticker;
 
-/// The part of a call's budget up to which the time that passed counts.
+/// Elapsed time counts until a call has spent this part of its budget.
 const ROUGH_PART: u32 = 10;
-/// The same, at most.
+/// The most that this part may be.
 const MAX_ROUGH: Duration = Duration::from_millis(10);
-/// What one step counts by the time that passed, at most, where that part is less: a guest yields
-/// sooner.
+/// The cap of one step where this part is shorter. A guest yields within this time.
 const MAX_STEP: Duration = Duration::from_millis(2);
 
 /// A call computed for longer than its budget.

@@ -12,8 +12,8 @@ pub(super) const COMPANY: &str = "/control/v1/companies/{company}";
 pub(super) const HOST: &str = "/control/v1";
 
 /// The routes of one tag: for each path its methods, each with the handler, the operation's id, its
-/// summary and, where there is more to say, its description. The paths are below `$base`: a router
-/// that axum nests in another one would take the base off every request's path.
+/// summary and, where there is more to say, its description. Each path is registered
+/// whole, with `$base` in front: axum's `nest` would rewrite the path of every request.
 macro_rules! routes {
     ($base:ident, $tag:literal: $($path:literal {
         $($method:ident $handler:expr => $id:literal, $summary:literal $(, $description:expr)?;)+
