@@ -3,9 +3,9 @@
 //! waits does not count.
 //!
 //! The clock of a thread is a call to the system, and most calls of a provider take microseconds.
-//! So until a call has spent a tenth of its budget, at most 10 ms, each step counts by elapsed time,
-//! capped at that amount. This is more than the thread computed if it waited for a file or for a
-//! processor.
+//! So until a call has spent a tenth of its budget, at most 10 ms, each step counts by elapsed
+//! time, capped at that amount. This is more than the thread computed if it waited for a file or
+//! for a processor.
 
 use std::pin::pin;
 use std::sync::Arc;
