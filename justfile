@@ -57,6 +57,7 @@ fmt:
     cargo fmt --all
     cd tests/guests && cargo fmt --all
     cd tests/peer-extism && cargo fmt --all
+    cd tests/peer-tantivy && cargo fmt --all
     cd tests/fuzz && cargo fmt --all
 
 # Lints, as CI has them.
@@ -125,6 +126,11 @@ bench-peer:
     rustup target add wasm32-unknown-unknown
     cd tests/peer-extism && cargo build --release --locked -p peer-extism && cargo build --release --locked -p peer-extism-guest --target wasm32-unknown-unknown
     MEMHOST_PEER_EXTISM="{{justfile_directory()}}/tests/peer-extism/target/release/peer-extism {{justfile_directory()}}/tests/peer-extism/target/wasm32-unknown-unknown/release/peer_extism_guest.wasm" cargo bench -p memhost-tests --bench pipeline
+
+# The built-in provider's queries beside tantivy over the same records, which is built first.
+bench-tantivy:
+    cd tests/peer-tantivy && cargo build --release --locked
+    MEMHOST_PEER_TANTIVY="{{justfile_directory()}}/tests/peer-tantivy/target/release/peer-tantivy" cargo bench -p memhost-tests --bench recall
 
 # The same provider in Python, JavaScript and C, in target/examples; with `just examples c` only that one.
 examples *LANGUAGES="python javascript c":

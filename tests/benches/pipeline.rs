@@ -5,11 +5,10 @@
 // The program's allocator comes with it.
 use memhost_cli as _;
 
-use std::process::Command;
 use std::time::Duration;
 
 use memhost_core::Audit;
-use memhost_tests::measure::{Timings, paced, processor_time, ratio, repeat, show, table};
+use memhost_tests::measure::{Timings, paced, peer, processor_time, ratio, repeat, show, table};
 use memhost_tests::{TestHost, caller, figures, guest_file, query};
 use memhost_types::BindingLimits;
 
@@ -68,7 +67,7 @@ fn main() {
         for _ in 0..5 {
             let floor = warm_raw(&raw, 20_000).await;
             let relaxed = pipeline(&relaxed_host, 20_000).await;
-            rounds.push((floor, relaxed, extism(20_000)));
+            rounds.push((floor, relaxed, peer("MEMHOST_PEER_EXTISM", 20_000)));
         }
         rounds.sort_by_key(|(floor, relaxed, _)| {
             relaxed.p50().as_nanos() * 1_000 / floor.p50().as_nanos().max(1)
@@ -125,19 +124,6 @@ fn main() {
         }
         fresh(&raw).await;
     });
-}
-
-/// The peer's p50 and p99, if `MEMHOST_PEER_EXTISM` names its program and its plug-in, with a space
-/// between them.
-fn extism(count: usize) -> Option<(Duration, Duration)> {
-    let peer = std::env::var("MEMHOST_PEER_EXTISM").ok()?;
-    let (program, plugin) = peer.split_once(' ').unwrap();
-    let output = Command::new(program).args([plugin, &count.to_string()]).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let printed = String::from_utf8(output.stdout).unwrap();
-    let mut nanos =
-        printed.split_whitespace().map(|number| Duration::from_nanos(number.parse().unwrap()));
-    Some((nanos.next().unwrap(), nanos.next().unwrap()))
 }
 
 /// Every call on a fresh instance.

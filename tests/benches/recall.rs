@@ -1,12 +1,12 @@
 //! The built-in provider by size: loading, opening an existing index, and queries, through the
-//! whole host.
+//! whole host, beside tantivy over the same records (`just bench-tantivy`).
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
 use std::time::Instant;
 
-use memhost_core::CreateBinding;
-use memhost_tests::measure::{repeat, show, table};
+use memhost_core::{Audit, CreateBinding};
+use memhost_tests::measure::{peer, ratio, repeat, show, table};
 use memhost_tests::{TestHost, caller, parse, query, upsert};
 use memhost_types::{BindingLimits, Grants, RecordWrite, VersionChoice};
 
@@ -27,7 +27,7 @@ fn text(state: &mut u64) -> String {
 }
 
 async fn measure(records: usize) -> Vec<String> {
-    let mut host = TestHost::new(&[]).await.unwrap();
+    let mut host = TestHost::with(&[], |options| options.audit = Audit::Relaxed).await.unwrap();
     let binding = CreateBinding {
         policy: memhost_types::BindingPolicy::default(),
         key: parse("default"),
@@ -84,12 +84,18 @@ async fn measure(records: usize) -> Vec<String> {
     .await;
     let usage = host.usage("acme", "default").await.unwrap();
     let memory = format!("{} MiB", usage.memory_bytes >> 20);
+    let (tantivy, over) = peer("MEMHOST_PEER_TANTIVY", records).map_or_else(
+        || ("not asked".to_owned(), String::new()),
+        |(p50, _)| (show(p50), ratio(timings.p50(), p50)),
+    );
     vec![
         records.to_string(),
         show(loading),
         show(opening),
         show(timings.p50()),
         show(timings.p99()),
+        tantivy,
+        over,
         memory,
     ]
 }
@@ -109,6 +115,8 @@ fn main() {
             "first query after a restart",
             "query p50",
             "query p99",
+            "tantivy p50",
+            "over tantivy",
             "instance memory",
         ],
         &rows,

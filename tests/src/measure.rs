@@ -1,5 +1,6 @@
 //! Repeated timings, percentiles, and Markdown tables.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Sorted durations.
@@ -100,4 +101,22 @@ pub fn table(title: &str, head: &[&str], rows: &[Vec<String>]) {
     for row in rows {
         println!("| {} |", row.join(" | "));
     }
+}
+
+/// The p50 and the p99 that a program of another project prints as `p50_ns p99_ns`, if the
+/// variable names it, with its first arguments, divided by spaces. `count` is its last argument.
+///
+/// # Panics
+/// Where the program fails or prints something else.
+#[must_use]
+pub fn peer(variable: &str, count: usize) -> Option<(Duration, Duration)> {
+    let named = std::env::var(variable).ok()?;
+    let mut words = named.split(' ');
+    let program = words.next().unwrap_or_default();
+    let output = Command::new(program).args(words).arg(count.to_string()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let mut nanos =
+        printed.split_whitespace().map(|number| Duration::from_nanos(number.parse().unwrap()));
+    nanos.next().zip(nanos.next())
 }
