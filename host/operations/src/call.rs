@@ -100,7 +100,7 @@ impl Operations {
 
 /// Takes what is known about a call out of the provider's answer.
 fn answered<T>(intended: &mut Intended, answer: Answer<T>) -> T {
-    let Answer { value, log, provider_us, metered } = answer;
+    let Answer { value, log, provider_us, metered, .. } = answer;
     intended.answered(CallTrace { log, provider_us, metered });
     value
 }

@@ -15,12 +15,15 @@ pub struct Answer<T> {
     /// What the host's own imports used for the call, and what the provider reported beside its
     /// answer.
     pub metered: Vec<Usage>,
+    /// What the host has left out of the answer because it was wrong, a sentence each. The log has
+    /// it, too.
+    pub left_out: Vec<String>,
 }
 
 impl<T> Answer<T> {
     /// The answer where there was nothing to ask the provider.
     pub fn without_call(value: T) -> Self {
-        Self { value, log: Vec::new(), provider_us: 0, metered: Vec::new() }
+        Self { value, log: Vec::new(), provider_us: 0, metered: Vec::new(), left_out: Vec::new() }
     }
 
     /// Adds what is known about a further call for the same request, and hands over its value.
@@ -28,6 +31,7 @@ impl<T> Answer<T> {
         self.log.extend(further.log);
         self.provider_us += further.provider_us;
         self.metered.extend(further.metered);
+        self.left_out.extend(further.left_out);
         further.value
     }
 

@@ -82,7 +82,7 @@ impl<'a, T, A: Part> Parts<'a, T, A> {
                 whole
             }
             (Some(mut whole), Err(Failure { error, log, provider_us, metered })) => {
-                whole.add(Answer { value: (), log, provider_us, metered });
+                whole.add(Answer { log, provider_us, metered, ..Answer::without_call(()) });
                 whole.value.end(error);
                 return Ok(Some(whole));
             }

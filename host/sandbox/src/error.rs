@@ -154,6 +154,9 @@ pub enum CallError {
     Trapped { message: String },
     #[error("the provider's answer breaks the contract: {0}; nothing of it was passed on")]
     BadAnswer(String),
+    /// Its other records can still be answered, so the provider counts as sound.
+    #[error("the provider's record breaks the contract: {0}; nothing of it was passed on")]
+    BadRecord(String),
     #[error("the provider does not export the interface `{0}`; use a provider that does")]
     NoInterface(&'static str),
 }
@@ -171,7 +174,7 @@ impl CallError {
 
     /// Whether the provider answered, if only with an error.
     pub fn is_providers_answer(&self) -> bool {
-        matches!(self, Self::Provider(_) | Self::NoInterface(_))
+        matches!(self, Self::Provider(_) | Self::NoInterface(_) | Self::BadRecord(_))
     }
 
     /// Whether the provider is at fault: a crash, a limit or a broken contract.
@@ -211,7 +214,7 @@ impl From<&CallError> for Refusal {
             CallError::TimedOut { .. } => (Outcome::TimedOut, Code::TimedOut),
             CallError::LimitExceeded { .. } => (Outcome::Trapped, Code::LimitExceeded),
             CallError::Trapped { .. } => (Outcome::Trapped, Code::Trapped),
-            CallError::BadAnswer(_) => (Outcome::Failed, Code::BadAnswer),
+            CallError::BadAnswer(_) | CallError::BadRecord(_) => (Outcome::Failed, Code::BadAnswer),
         };
         Self { outcome, ..Self::new(code, call.to_string()) }
     }

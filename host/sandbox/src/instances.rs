@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit, TryAcquireError};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout_at;
@@ -18,11 +19,12 @@ use super::engine::Sandbox;
 use super::error::{CallError, Failure, LimitKind};
 use super::imports::GuestStore;
 use super::instance::{Instance, InstanceSetup};
+use super::log::{MAX_HOST_LINES, host_line};
 use super::meter::Metered;
 use super::normalize::{Normalize, size_of_records};
 use super::pool::IdleQueue;
 use memhost_executor::off_executor;
-use memhost_types::ProviderError;
+use memhost_types::{LogLine, ProviderError};
 
 /// All instances of one binding with one component and one configuration.
 pub struct Instances {
@@ -34,7 +36,18 @@ pub struct Instances {
     permits_total: u32,
     waiting: AtomicU32,
     memory_bytes: AtomicU64,
-    normalize: Normalize,
+    /// What was left out of answers.
+    left_out: Mutex<LeftOut>,
+}
+
+/// What the host has left out of a provider's answers because it was wrong: records, or parts of
+/// them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// How much since the instances were made.
+    pub count: u64,
+    /// The last of it, as a sentence. Empty: nothing.
+    pub last: String,
 }
 
 /// No call of these instances runs while this is held, and none begins.
@@ -94,7 +107,7 @@ impl Instances {
             permits_total: permits,
             waiting: AtomicU32::new(0),
             memory_bytes: AtomicU64::new(0),
-            normalize: Normalize::new(description.provider_key.clone()),
+            left_out: Mutex::default(),
             setup,
         }
     }
@@ -107,6 +120,11 @@ impl Instances {
     /// The most memory that one instance had after a call, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.memory_bytes.load(Ordering::Relaxed)
+    }
+
+    /// What the host has left out of answers because it was wrong.
+    pub fn left_out(&self) -> LeftOut {
+        self.left_out.lock().clone()
     }
 
     /// Calls that run now.
@@ -239,7 +257,7 @@ impl Instances {
         let metered = std::mem::take(&mut call.instance.store.data_mut().metered);
         let state = call.instance.store.data();
         state.outgoing.end();
-        let log = state.log.take();
+        let mut log = state.log.take();
         let memory_bytes = state.limiter.memory_bytes();
         self.memory_bytes.fetch_max(memory_bytes, Ordering::Relaxed);
         if let Some(meter) = &self.sandbox.options().meter {
@@ -270,14 +288,28 @@ impl Instances {
                     }
                     Ok(answer) => {
                         let bytes = size_of_records(&answer);
-                        match off_executor(bytes, || check(&self.normalize, answer)) {
-                            Ok(value) => Ok(Answer { value, log, provider_us, metered }),
+                        let checks =
+                            Normalize::new(self.component.description().provider_key.clone());
+                        let checked = off_executor(bytes, || check(&checks, answer));
+                        let left_out = checks.into_left_out();
+                        self.note_left_out(&left_out, &mut log);
+                        match checked {
+                            Ok(value) => Ok(Answer { value, log, provider_us, metered, left_out }),
                             Err(error) => failed(error, log, metered),
                         }
                     }
                 }
             }
         }
+    }
+
+    /// Counts what was left out of an answer, and names it in the log of the call.
+    fn note_left_out(&self, left_out: &[String], log: &mut Vec<LogLine>) {
+        let Some(last) = left_out.last() else { return };
+        let mut all = self.left_out.lock();
+        all.count += left_out.len() as u64;
+        all.last.clone_from(last);
+        log.extend(left_out.iter().take(MAX_HOST_LINES).map(|text| host_line("warn", text)));
     }
 
     fn no_interface(&self, call: Call<'_>, name: &'static str) -> Failure {

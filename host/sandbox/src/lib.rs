@@ -41,7 +41,7 @@ pub use egress::{Egress, GrantedSecret, Secret, SecretError, Secrets};
 pub use engine::{Sandbox, SandboxOptions};
 pub use error::{AdmissionError, CallError, Failure, LimitKind};
 pub use instance::{Directory, DirectoryAccess, InstanceSetup};
-pub use instances::{Drained, Instances};
+pub use instances::{Drained, Instances, LeftOut};
 pub use meter::{Meter, Metered};
 pub use optional::*;
 pub use quota::{DirectoryQuota, DirectoryUsage};

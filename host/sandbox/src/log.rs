@@ -19,7 +19,7 @@ struct Kept {
 
 /// The most lines of the host about one call, of each level. A guest can cause as many as it likes;
 /// more are left out.
-const MAX_HOST_LINES: usize = 32;
+pub(super) const MAX_HOST_LINES: usize = 32;
 
 /// The log of one instance, emptied after each call.
 #[derive(Clone)]
@@ -56,8 +56,7 @@ impl GuestLog {
     pub(super) fn host(&self, level: &str, text: &str) {
         let mut kept = self.kept.lock();
         if kept.host.iter().filter(|line| line.level == level).count() < MAX_HOST_LINES {
-            let text = memhost_types::cut_message(format!("host: {text}"));
-            kept.host.push(LogLine { level: level.to_owned(), text });
+            kept.host.push(host_line(level, text));
         }
     }
 
@@ -83,6 +82,12 @@ impl GuestLog {
         }
         lines
     }
+}
+
+/// A line of the host for the operator.
+pub(super) fn host_line(level: &str, text: &str) -> LogLine {
+    let text = memhost_types::cut_message(format!("host: {text}"));
+    LogLine { level: level.to_owned(), text }
 }
 
 fn lines<'a>(bytes: &'a [u8], stream: &'a str) -> impl Iterator<Item = LogLine> + 'a {

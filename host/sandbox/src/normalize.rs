@@ -1,7 +1,12 @@
 //! Checks a provider's answer like a request from the internet, before anything else reads it. Its
 //! record ids become handles with the provider key that the host knows.
+//!
+//! A list is answered although some of it is wrong: a record, a node or a job that the host cannot
+//! show is left out, and a part of it that it can do without, such as its score. Both are noted.
+//! What an answer says once is refused where it is wrong, such as the record that was asked for.
 
 use std::any::Any;
+use std::cell::RefCell;
 
 use jiff::Timestamp;
 
@@ -12,9 +17,11 @@ use super::error::CallError;
 use memhost_types::{
     AgentId, CompanyId, ExtractionJob, ForgetEffect, ForgetOutcome, JobStatus, JsonObject,
     Microcents, ProviderKey, RecordHandle, RecordId, Scope, ScoreKind, Snippet, SourceRef, TextId,
-    Usage, cut_message, limits,
+    Usage, cut_message, limits, repair_surrogates,
 };
 
+/// As much of an id as a message shows, in bytes.
+const SHOWN_BYTES: usize = 128;
 /// A million cents, in microcents: no call costs more.
 const MAX_COST: u64 = 1_000_000_000_000;
 
@@ -34,14 +41,63 @@ pub(super) fn size_of_records(answer: &dyn Any) -> usize {
     query.or_else(list).map_or(0, |found| found.iter().map(length).sum())
 }
 
-/// Checks the answers of one provider.
+/// Checks one answer of a provider.
 pub(super) struct Normalize {
     provider_key: ProviderKey,
+    /// What was left out of the answer, a sentence each.
+    left_out: RefCell<Vec<String>>,
 }
 
 impl Normalize {
     pub(super) fn new(provider_key: ProviderKey) -> Self {
-        Self { provider_key }
+        Self { provider_key, left_out: RefCell::default() }
+    }
+
+    /// What was left out of the answer, a sentence each.
+    pub(super) fn into_left_out(self) -> Vec<String> {
+        self.left_out.into_inner()
+    }
+
+    fn note(&self, what: String) {
+        self.left_out.borrow_mut().push(what);
+    }
+
+    /// Checks the items of a list, without those that are wrong. `name` says what an item is.
+    pub(super) fn sound<T, U>(
+        &self,
+        name: impl Fn(&T) -> String,
+        items: Vec<T>,
+        check: impl Fn(T) -> Checked<U>,
+    ) -> Vec<U> {
+        let mut sound = Vec::with_capacity(items.len());
+        for item in items {
+            let name = name(&item);
+            match check(item) {
+                Ok(item) => sound.push(item),
+                Err(error) => self.note(format!("{name} is left out: {}", problem(error))),
+            }
+        }
+        sound
+    }
+
+    /// A part of a record, or nothing where it is wrong.
+    fn part<T>(&self, record: &str, name: &str, checked: Checked<Option<T>>) -> Option<T> {
+        checked.unwrap_or_else(|error| {
+            let record = shown(record);
+            self.note(format!("the {name} of record {record} is left out: {}", problem(error)));
+            None
+        })
+    }
+
+    /// A summary, cut where it is too long.
+    pub(super) fn summary(&self, of: &str, summary: Option<String>) -> Option<String> {
+        let mut summary = summary?;
+        if summary.len() > limits::MAX_SUMMARY_BYTES {
+            let (had, most) = (summary.len(), limits::MAX_SUMMARY_BYTES);
+            summary.truncate(summary.floor_char_boundary(most));
+            self.note(format!("{of} is cut: it is {had} bytes; at most {most} are allowed"));
+        }
+        Some(summary)
     }
 
     pub(super) fn capture(&self, answer: wire::CaptureResponse) -> Checked<CaptureAnswer> {
@@ -79,12 +135,9 @@ impl Normalize {
         company: &CompanyId,
     ) -> Checked<QueryAnswer> {
         count("snippets", answer.snippets.len(), top_k as usize)?;
-        if let Some(summary) = &answer.profile_summary {
-            text_size("profileSummary", summary, limits::MAX_SUMMARY_BYTES)?;
-        }
         Ok(QueryAnswer {
-            snippets: self.snippets(answer.snippets, company)?,
-            profile_summary: answer.profile_summary,
+            snippets: self.snippets(answer.snippets, company),
+            profile_summary: self.summary("the summary of the answer", answer.profile_summary),
             usage: usages(answer.usage)?,
         })
     }
@@ -104,7 +157,7 @@ impl Normalize {
                 (Some(cursor), false)
             }
         };
-        let items = self.snippets(answer.items, company)?;
+        let items = self.snippets(answer.items, company);
         Ok(ListAnswer { items, next, truncated, usage: usages(answer.usage)? })
     }
 
@@ -160,40 +213,83 @@ impl Normalize {
         }
     }
 
-    fn snippets(&self, snippets: Vec<wit::Snippet>, company: &CompanyId) -> Checked<Vec<Snippet>> {
-        // Collecting into a `Result` does not reserve room for all of them.
-        let mut checked = Vec::with_capacity(snippets.len());
+    fn snippets(&self, snippets: Vec<wit::Snippet>, company: &CompanyId) -> Vec<Snippet> {
+        let mut sound = Vec::with_capacity(snippets.len());
         for snippet in snippets {
-            checked.push(self.snippet(snippet, company)?);
+            // Named only where it is wrong: most are not, and a name is a copy.
+            match self.snippet_or_its_id(snippet, company) {
+                Ok(snippet) => sound.push(snippet),
+                Err((id, error)) => {
+                    let id = id.map(|id| format!(" {}", shown(id.as_str()))).unwrap_or_default();
+                    self.note(format!("record{id} is left out: {}", problem(error)));
+                }
+            }
         }
-        Ok(checked)
+        sound
     }
 
+    /// The record that was asked for, which cannot be left out.
+    ///
+    /// # Errors
+    /// [`CallError::BadRecord`].
     pub(super) fn snippet(&self, snippet: wit::Snippet, company: &CompanyId) -> Checked<Snippet> {
-        text_size("text", &snippet.text, limits::MAX_TEXT_BYTES)?;
-        if let Some(summary) = &snippet.summary {
-            text_size("summary", summary, limits::MAX_SUMMARY_BYTES)?;
-        }
+        self.snippet_or_its_id(snippet, company)
+            .map_err(|(_, error)| CallError::BadRecord(problem(error)))
+    }
+
+    fn snippet_or_its_id(
+        &self,
+        snippet: wit::Snippet,
+        company: &CompanyId,
+    ) -> Result<Snippet, (Option<RecordId>, CallError)> {
+        let handle = self.handle(snippet.id).map_err(|error| (None, error))?;
+        let id = handle.provider_record_id.as_str();
+        let needed = text_size("text", &snippet.text, limits::MAX_TEXT_BYTES)
+            .and_then(|()| snippet.scope.map(|found| scope(found, company)).transpose());
+        let scope = match needed {
+            Ok(scope) => scope,
+            Err(error) => return Err((Some(handle.provider_record_id), error)),
+        };
         let (score, score_kind) = match snippet.score {
             wit::Score::None => (None, None),
-            wit::Score::Similarity(value) => (Some(unit(value)?), Some(ScoreKind::Similarity)),
-            wit::Score::Rank(value) => (Some(unit(value)?), Some(ScoreKind::Rank)),
+            wit::Score::Similarity(value) => (Some(value), Some(ScoreKind::Similarity)),
+            wit::Score::Rank(value) => (Some(value), Some(ScoreKind::Rank)),
         };
-        Ok(Snippet {
-            handle: self.handle(snippet.id)?,
-            text: snippet.text,
+        let score = self.part(id, "score", score.map(unit).transpose());
+        let from = snippet.source.map(|found| source(found, company)).transpose();
+        let at = |name: &str, text| self.part(id, name, time(name, text));
+        let checked = Snippet {
             score,
-            score_kind,
-            summary: snippet.summary,
-            source: snippet.source.map(|found| source(found, company)).transpose()?.flatten(),
-            metadata: json("metadata", snippet.metadata)?,
-            created_at: time("createdAt", snippet.created_at)?,
-            updated_at: time("updatedAt", snippet.updated_at)?,
-            expires_at: time("expiresAt", snippet.expires_at)?,
-            scope: snippet.scope.map(|found| scope(found, company)).transpose()?,
+            score_kind: score.and(score_kind),
+            summary: match snippet.summary {
+                None => None,
+                summary => self.summary(&format!("the summary of record {}", shown(id)), summary),
+            },
+            source: self.part(id, "source", from.map(Option::flatten)),
+            metadata: self.part(id, "metadata", json("metadata", snippet.metadata)),
+            created_at: at("createdAt", snippet.created_at),
+            updated_at: at("updatedAt", snippet.updated_at),
+            expires_at: at("expiresAt", snippet.expires_at),
+            text: snippet.text,
+            scope,
             corrected: None,
-        })
+            handle: handle.clone(),
+        };
+        Ok(checked)
     }
+}
+
+/// What is wrong, without the words around it.
+fn problem(error: CallError) -> String {
+    match error {
+        CallError::BadAnswer(problem) => problem,
+        other => other.to_string(),
+    }
+}
+
+/// An id of a provider as a message shows it.
+fn shown(id: &str) -> String {
+    format!("{:?}", &id[..id.floor_char_boundary(SHOWN_BYTES)])
 }
 
 fn unit(value: f64) -> Checked<f64> {
@@ -275,7 +371,7 @@ fn json(field: &str, text: Option<String>) -> Checked<Option<JsonObject>> {
     let Some(text) = text else { return Ok(None) };
     text_size(field, &text, limits::MAX_JSON_BYTES)?;
     // serde_json itself refuses more than 128 levels.
-    match serde_json::from_str(&text) {
+    match serde_json::from_slice(&repair_surrogates(text.as_bytes())) {
         Ok(object) => Ok(Some(object)),
         Err(error) => bad(format!("`{field}` is not a JSON object: {error}")),
     }

@@ -15,7 +15,12 @@ use memhost_types::{
 pub(super) const MOST_PAGES: usize = 500;
 
 pub(super) fn plain<T>(called: Result<Answer<T>, Failure>) -> Result<T, CallError> {
-    called.map(|answer| answer.value).map_err(|failure| failure.error)
+    let answer = called.map_err(|failure| failure.error)?;
+    // A serving host answers the rest. A provider that is checked must not need that.
+    match answer.left_out.into_iter().next() {
+        Some(problem) => Err(CallError::BadAnswer(problem)),
+        None => Ok(answer.value),
+    }
 }
 
 impl Subject {

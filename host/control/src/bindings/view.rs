@@ -13,12 +13,12 @@ use memhost_registry::plugins::{Build as _, Plugin};
 use memhost_registry::versions::{
     BreakerState, HealthFound, Serving, WaitingBuild, choose, warnings,
 };
-use memhost_sandbox::DirectoryUsage;
+use memhost_sandbox::{DirectoryUsage, Instances};
 use memhost_tenancy::Page;
 use memhost_tenancy::ServiceError;
 use memhost_types::{
     AgentId, Binding, BindingKey, CompanyId, Digest, Grants, PermissionRequest, RejectedVersion,
-    RequestedGrants, Target, limits,
+    RequestedGrants, Target, counted, limits,
 };
 
 /// A binding as it is shown.
@@ -191,6 +191,7 @@ impl Control {
             ));
         }
         view.warnings.extend(self.operations.waiting_warning(&binding));
+        view.warnings.extend(warm.as_ref().and_then(|serving| left_out(&serving.instances)));
         let unwell = view.health.as_ref().and_then(|found| found.error.as_ref());
         view.warnings.extend(
             unwell.map(|error| format!("the provider says that it cannot work: {}", error.message)),
@@ -359,6 +360,18 @@ impl BindingView {
             .map(|kept| format!("version {} waits for a grant", kept.build.version));
         breaker.into_iter().chain(self.warnings.iter().cloned()).chain(rejected).chain(waiting)
     }
+}
+
+/// A warning where the host could not show something that the provider answered.
+fn left_out(instances: &Instances) -> Option<String> {
+    let left_out = instances.left_out();
+    (left_out.count > 0).then(|| {
+        let what = counted(left_out.count, "thing was", "things were");
+        format!(
+            "{what} left out of answers because of how the provider gave them; the last: {}",
+            left_out.last
+        )
+    })
 }
 
 impl From<&WaitingBuild<Plugin>> for WaitingView {

@@ -47,7 +47,7 @@ fn page(normalize: &Normalize, answer: wire::NodePage, limit: u32) -> Checked<Br
         })
     };
     Ok(BrowseAnswer {
-        nodes: answer.nodes.into_iter().map(node).collect::<Checked<_>>()?,
+        nodes: normalize.sound(|node| format!("node {:?}", node.path), answer.nodes, node),
         next: answer.next_cursor
     })
 }

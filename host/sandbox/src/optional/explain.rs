@@ -46,6 +46,7 @@ impl Instances {
             value: ExplainAnswer { hits, ..explained },
             metered: [found.metered, found.value.usage].concat(),
             log: found.log,
+            left_out: found.left_out,
             provider_us: found.provider_us,
         })
     }
@@ -85,5 +86,6 @@ fn explained(
             hit.contributions.into_iter().map(contribution).collect::<Checked<_>>()?;
         Ok(HitTrace { handle: normalize.handle(hit.id)?, contributions })
     };
-    Ok(ExplainAnswer { query, hits: answer.hits.into_iter().map(hit).collect::<Checked<_>>()? })
+    let hits = normalize.sound(|hit| format!("the hit {:?}", hit.id), answer.hits, hit);
+    Ok(ExplainAnswer { query, hits })
 }

@@ -53,7 +53,9 @@ impl Instances {
     ) -> Result<Answer<(Vec<ExtractionJob>, Option<String>)>, Failure> {
         let scope = convert::scope(scope);
         call!(
-            self, wire.call_list_jobs(&scope, cursor, limit), |_, answer| jobs(answer, limit),
+            self, wire.call_list_jobs(&scope, cursor, limit), |checks, answer| jobs(
+                checks, answer, limit,
+            ),
         ).await
     }
 
@@ -109,10 +111,13 @@ fn job(answer: Option<wit::ExtractionJob>, asked: &str) -> Checked<JobAnswer> {
     Ok(JobAnswer { job, records: Vec::new(), usage: Vec::new() })
 }
 
-fn jobs(answer: wire::JobPage, limit: u32) -> Checked<(Vec<ExtractionJob>, Option<String>)> {
+fn jobs(
+    normalize: &Normalize, answer: wire::JobPage, limit: u32,
+) -> Checked<(Vec<ExtractionJob>, Option<String>)> {
     count("jobs", answer.jobs.len(), limit as usize)?;
     if let Some(cursor) = &answer.next_cursor {
         text_size("nextCursor", cursor, limits::MAX_PROVIDER_CURSOR_BYTES)?;
     }
-    Ok((answer.jobs.into_iter().map(normalize::job).collect::<Checked<_>>()?, answer.next_cursor))
+    let name = |job: &wit::ExtractionJob| format!("job {:?}", job.provider_job_id);
+    Ok((normalize.sound(name, answer.jobs, normalize::job), answer.next_cursor))
 }

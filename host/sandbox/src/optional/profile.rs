@@ -5,8 +5,8 @@ use crate::contract::profile as wire;
 use crate::convert;
 use crate::error::Failure;
 use crate::instances::{Instances, call};
-use crate::normalize::{Checked, text_size, usages};
-use memhost_types::{Scope, Usage, limits};
+use crate::normalize::{Checked, Normalize, usages};
+use memhost_types::{Scope, Usage};
 
 /// The answer of `get-profile`.
 #[derive(Debug)]
@@ -23,13 +23,11 @@ impl Instances {
     /// As [`CallError`](crate::CallError) says.
     pub async fn profile(&self, scope: &Scope) -> Result<Answer<ProfileAnswer>, Failure> {
         let scope = convert::scope(scope);
-        call!(self, wire.call_get_profile(&scope), |_, answer| summary(answer)).await
+        call!(self, wire.call_get_profile(&scope), summary).await
     }
 }
 
-fn summary(answer: wire::ProfileResponse) -> Checked<ProfileAnswer> {
-    if let Some(summary) = &answer.summary {
-        text_size("summary", summary, limits::MAX_SUMMARY_BYTES)?;
-    }
-    Ok(ProfileAnswer { summary: answer.summary, usage: usages(answer.usage)? })
+fn summary(normalize: &Normalize, answer: wire::ProfileResponse) -> Checked<ProfileAnswer> {
+    let summary = normalize.summary("the profile", answer.summary);
+    Ok(ProfileAnswer { summary, usage: usages(answer.usage)? })
 }

@@ -1,5 +1,5 @@
 //! `answers-nan` answers a query with the score NaN; for `infinite` it is infinite, for `large`
-//! 1.5, for `negative` -0.5. The query must fail with an error that names the score.
+//! 1.5, for `negative` -0.5. The record must be answered without it.
 
 use well_behaved::sdk::types::*;
 use well_behaved::{Guest, Reference};

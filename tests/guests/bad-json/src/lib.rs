@@ -1,6 +1,6 @@
 //! `bad-json` answers a query with metadata that is not JSON; for `array` with JSON that is not an
-//! object, for `surrogate` with half a character, for `large` with 300 KiB. The query must fail
-//! with an error that names the metadata.
+//! object, for `surrogate` with half a character, for `large` with 300 KiB. The record must
+//! be answered without it.
 
 use well_behaved::sdk::types::*;
 use well_behaved::{Guest, Reference};
