@@ -52,6 +52,8 @@ fn start(service: &Arc<Background>) {
             if tokio::time::Instant::now() >= next_sweep {
                 next_sweep = tokio::time::Instant::now() + SWEEP;
                 service.tenancy.sweep_all();
+                let operations = Arc::clone(&service.operations);
+                memhost_executor::spawn(async move { operations.forget_expired().await });
                 service.tenancy.keep_tokens().await;
                 if let Err(error) = service.operations.sweep_keys().await {
                     tracing::error!(%error, "old idempotency keys could not be removed");

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::{CliError, Result};
-use memhost_types::{DigestError, IpNet, JsonObject, VersionChoice, nearest};
+use memhost_types::{DigestError, IpNet, JsonObject, VersionChoice, nearest, repair_surrogates};
 
 /// The text itself, or standard input where the text is `-`.
 pub(super) fn text(text: &str) -> Result<String> {
@@ -68,7 +68,7 @@ pub(super) fn confirm(yes: bool, question: &str) -> Result<()> {
 
 /// Reads JSON; `what` names the argument or the file in errors.
 pub(super) fn json<T: DeserializeOwned>(what: &str, text: &str) -> Result<T> {
-    serde_json::from_str(text)
+    serde_json::from_slice(&repair_surrogates(text.as_bytes()))
         .map_err(|error| CliError::input(what, format!("is no valid JSON: {error}")))
 }
 
@@ -80,7 +80,7 @@ pub(super) fn object(argument: &str, text: Option<&str>) -> Result<Option<JsonOb
             format!("is {found}; a JSON object is needed, such as '{{\"team\":\"red\"}}'"),
         )
     };
-    let read = text.map(|text| match serde_json::from_str(text) {
+    let read = text.map(|text| match serde_json::from_slice(&repair_surrogates(text.as_bytes())) {
         Ok(Value::Object(members)) => Ok(members),
         Ok(Value::Array(_)) => Err(wrong("a JSON list")),
         Ok(Value::Null) => Err(wrong("null")),

@@ -14,7 +14,7 @@ use super::document;
 use super::objects::{Missing, Objects};
 use super::problem::{Problem, ProblemCode};
 use memhost_executor::{off_executor, to_json};
-use memhost_types::{CompanyId, without_place};
+use memhost_types::{CompanyId, repair_surrogates, without_place};
 
 /// The most JSON values of a body. In memory a small value takes many times the bytes that it has
 /// in JSON.
@@ -94,8 +94,9 @@ fn read_json_here<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
             "the body has more than {MAX_VALUES} JSON values; send it in parts"
         )));
     }
+    let bytes = repair_surrogates(bytes);
     let (mut deserializer, missing) =
-        (serde_json::Deserializer::from_slice(bytes), Missing::default());
+        (serde_json::Deserializer::from_slice(&bytes), Missing::default());
     let value = serde_path_to_error::deserialize(Objects(&mut deserializer, &missing));
     let value = value.map_err(|error| {
         let path = error.path().to_string();

@@ -85,7 +85,8 @@ impl Step for Browse {
         for node in answer.nodes {
             let may = match &node.record {
                 Some(handle) => {
-                    records.may_read(binding, reader, &handle.provider_record_id).await?
+                    let now = answered.host.clock.now();
+                    records.may_show(binding, reader, &handle.provider_record_id, now).await?
                 }
                 None => true,
             };

@@ -76,7 +76,8 @@ impl Step for Explain {
             if !records.is_in(binding, &own, &hit.handle.provider_record_id).await? {
                 continue;
             }
-            if records.may_read(binding, reader, &hit.handle.provider_record_id).await? {
+            let now = answered.host.clock.now();
+            if records.may_show(binding, reader, &hit.handle.provider_record_id, now).await? {
                 hits.push(hit);
             }
         }

@@ -1,10 +1,12 @@
 //! Import: takes in the lines of an export.
 
+use std::borrow::Cow;
+
 use crate::prelude::*;
 use crate::privacy::private;
 use async_recursion::async_recursion as boxed;
 use memhost_sandbox::ImportAnswer;
-use memhost_types::{BindingKey, ImportRequest, ImportResponse, Scope};
+use memhost_types::{BindingKey, ImportRequest, ImportResponse, Scope, repair_surrogates};
 
 impl Operations {
     /// Imports whole lines of an export: all of them or none, and what is there already only once.
@@ -56,6 +58,9 @@ impl Step for Import {
         _: &mut Opened,
         serving: &Arc<Serving>,
     ) -> Result<(), Refusal> {
+        if let Cow::Owned(repaired) = repair_surrogates(self.request.lines.as_bytes()) {
+            self.request.lines = String::from_utf8_lossy(&repaired).into_owned();
+        }
         private(serving, &mut self.request)
     }
 

@@ -16,6 +16,7 @@ mod corrections;
 mod discard;
 mod discovered_jobs;
 mod erase;
+mod expired;
 mod explain;
 mod export;
 mod forget;

@@ -119,7 +119,8 @@ impl Step for List {
         for page in 1.. {
             let found = items.len();
             answered.keep_partitions(&self.request.scope, &mut items).await?;
-            answered.keep_visible(self.request.filter.as_ref(), &mut items).await?;
+            let now = (!self.shows_hidden).then(|| answered.host.clock.now());
+            answered.keep_visible_at(now, self.request.filter.as_ref(), &mut items).await?;
             // Where everything was taken out, what the reader wants may be on the next page.
             let is_emptied = found > 0 && items.is_empty() && page < MOST_PAGES;
             if !self.shows_hidden {

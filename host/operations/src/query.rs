@@ -84,14 +84,19 @@ impl Query {
         let is_filtered = self.request.filter.as_ref().is_some_and(|filter| !filter.is_empty());
         let declarations = &serving.plugin.component.description().declarations;
         let keeps_partition = !HostPartitions::of(declarations, &self.request.scope).is_empty();
-        is_filtered || keeps_partition || host.records.hides_from(serving.binding.id, reader)
+        let id = serving.binding.id;
+        is_filtered
+            || keeps_partition
+            || host.records.hides_from(id, reader)
+            || host.records.may_expire(id)
     }
 
     /// Whether a summary may be made of records that the caller must not see: they are private to
-    /// others, or wait for a person.
+    /// others, wait for a person, or have expired.
     fn hides_some(&self, host: &Operations, serving: &Serving, reader: &Reader) -> bool {
         serving.binding.policy.review.is_some()
             || host.records.hides_from(serving.binding.id, reader)
+            || host.records.may_expire(serving.binding.id)
     }
 
     /// What the provider answers beside a summary of which something may have to be hidden, as

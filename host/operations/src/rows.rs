@@ -2,6 +2,7 @@
 //! see, and write the rows of what an operation made.
 
 use async_recursion::async_recursion as boxed;
+use jiff::Timestamp;
 
 use crate::Operations;
 use crate::runner::Answered;
@@ -144,13 +145,24 @@ impl Answered<'_> {
         self.host.records.assert_sources(&self.serving.binding, found).await
     }
 
-    /// Removes what the reader of the operation may not see and what the filter does not want.
+    /// Removes what the reader of the operation may not see, what the filter does not want, and
+    /// what has expired.
     pub(crate) async fn keep_visible(
         &self,
         filter: Option<&RecordFilter>,
         found: &mut Vec<Snippet>,
     ) -> Result<(), StoreError> {
+        self.keep_visible_at(Some(self.host.clock.now()), filter, found).await
+    }
+
+    /// The same at a time; `None`: with what has expired.
+    pub(crate) async fn keep_visible_at(
+        &self,
+        now: Option<Timestamp>,
+        filter: Option<&RecordFilter>,
+        found: &mut Vec<Snippet>,
+    ) -> Result<(), StoreError> {
         let (records, reader) = (&self.host.records, self.ending.reader());
-        records.keep_visible(&self.serving.binding, reader, filter, found).await
+        records.keep_visible(&self.serving.binding, reader, filter, now, found).await
     }
 }

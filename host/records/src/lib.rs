@@ -1,8 +1,9 @@
 //! The rows of records: what the host knows of each record that an operation made, whose it is, and
 //! what was forgotten. Every read asks the rows, whatever a provider does with its own partitions.
 //!
-//! Four tables belong to this crate, and only it builds their keys: `Records` (a row for each
-//! record), `RecordSources` (an index of the rows by source), `PrivateWrites` (marks: which
+//! Five tables belong to this crate, and only it builds their keys: `Records` (a row for each
+//! record), `RecordSources` and `RecordExpiries` (indexes of the rows by source and by the time at
+//! which they expire), `PrivateWrites` (marks: which
 //! bindings have private records, and which private writes go on) and `ForgottenSources` (sources
 //! and scopes that were forgotten). All keys of a binding are below its id, so that they are
 //! removed with it.
@@ -11,6 +12,8 @@
 //! which the caller writes in one step with the operation's completion.
 
 mod binding_of;
+mod expiry;
+mod expiry_index;
 mod forgotten;
 mod keys;
 mod marks;
@@ -28,6 +31,7 @@ mod written;
 #[cfg(test)]
 mod tests;
 
+pub use self::expiry::Expired;
 pub use self::forgotten::{Selection, Since};
 pub use self::marks::Mark;
 pub use self::operation_marks::{OperationMarks, Progress};

@@ -1,6 +1,6 @@
 //! The rows of all records in the store, and what changes them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::keys::{key, key_of, prefix};
 use super::marks::Marks;
-use super::{Owner, Reader, source_index};
+use super::{Owner, Reader, expiry_index, source_index};
 use memhost_store::{self as store, Change, Lease, LockKind, Store, StoreError, Table, TableWrite};
 use memhost_types::{Binding, BindingId, CompanyId, RecordId, RecordRow};
 
@@ -31,6 +31,8 @@ pub struct RowChanges {
 pub struct Records {
     pub(super) store: Arc<dyn Store>,
     pub(super) marks: RwLock<Marks>,
+    /// The bindings with records that expire.
+    pub(super) expiring: RwLock<HashSet<BindingId>>,
 }
 
 impl Records {
@@ -40,7 +42,8 @@ impl Records {
     /// Where the store fails.
     pub async fn open(store: Arc<dyn Store>, now: Timestamp) -> Result<Self, StoreError> {
         let marks = Marks::read(&*store, b"", now).await?;
-        Ok(Self { store, marks: RwLock::new(marks) })
+        let expiring = RwLock::new(expiry_index::bindings(&*store, b"").await?);
+        Ok(Self { store, marks: RwLock::new(marks), expiring })
     }
 
     /// Reads the marks of a company that was imported.
@@ -50,6 +53,9 @@ impl Records {
     pub async fn reload(&self, company: &CompanyId, now: Timestamp) -> Result<(), StoreError> {
         let found = Marks::read(&*self.store, &store::company_key(company, b""), now).await?;
         self.marks.write().extend(found);
+        let prefix = store::company_key(company, b"");
+        let expiring = expiry_index::bindings(&*self.store, &prefix).await?;
+        self.expiring.write().extend(expiring);
         Ok(())
     }
 
@@ -126,19 +132,23 @@ impl Records {
 
     /// The row of a record as it is written in the place of another one, and its index entries.
     pub(super) fn write(
+        &self,
         row: &RecordRow,
         before: Option<&RecordRow>,
     ) -> Result<Vec<TableWrite>, StoreError> {
         let value = Some(store::encode("record row", row)?);
         let mut writes = vec![TableWrite::new(Table::Records, key_of(row), value)];
-        source_index::change(before, Some(row), &mut writes);
+        change_indexes(before, Some(row), &mut writes);
+        if row.expires_at.is_some() && !self.may_expire(row.binding_id) {
+            self.expiring.write().insert(row.binding_id);
+        }
         Ok(writes)
     }
 
     /// The index entries of a row that an import brings.
     pub fn index_of(row: &RecordRow) -> Vec<TableWrite> {
         let mut writes = Vec::new();
-        source_index::change(None, Some(row), &mut writes);
+        change_indexes(None, Some(row), &mut writes);
         writes
     }
 
@@ -160,7 +170,7 @@ impl Records {
         for record in records {
             let row = self.row(binding, record).await?;
             changes.taken_from.extend(row.as_ref().and_then(Owner::of_row));
-            source_index::change(row.as_ref(), None, &mut changes.writes);
+            change_indexes(row.as_ref(), None, &mut changes.writes);
             let key = key(&binding.company_id, binding.id, record);
             changes.writes.push(TableWrite::new(Table::Records, key, None));
         }
@@ -170,6 +180,7 @@ impl Records {
     /// Forgets the marks of a binding that was deleted. [`remove_binding`] removes its rows.
     pub fn forget_binding(&self, binding: BindingId) {
         self.marks.write().forget(binding);
+        self.expiring.write().remove(&binding);
     }
 
     /// Writes changes and empties the list once there are this many.
@@ -185,6 +196,16 @@ impl Records {
     }
 }
 
+/// Adds what changes in the indexes when a row takes the place of another one.
+fn change_indexes(
+    before: Option<&RecordRow>,
+    after: Option<&RecordRow>,
+    writes: &mut Vec<TableWrite>,
+) {
+    source_index::change(before, after, writes);
+    expiry_index::change(before, after, writes);
+}
+
 /// The rows of a binding, read page by page.
 pub struct Rows<'a>(store::Scan<'a>);
 
@@ -198,7 +219,7 @@ impl Rows<'_> {
     }
 }
 
-/// Removes everything that the four tables have of a binding.
+/// Removes everything that the five tables have of a binding.
 ///
 /// # Errors
 /// Where the store fails. Some of it is removed then.
@@ -208,9 +229,13 @@ pub async fn remove_binding(
     binding: BindingId,
 ) -> Result<(), StoreError> {
     let prefix = prefix(company, binding);
-    for table in
-        [Table::Records, Table::RecordSources, Table::PrivateWrites, Table::ForgottenSources]
-    {
+    for table in [
+        Table::Records,
+        Table::RecordSources,
+        Table::RecordExpiries,
+        Table::PrivateWrites,
+        Table::ForgottenSources,
+    ] {
         let mut rows = store::scan_all(store, table, &prefix);
         let mut gone = Vec::new();
         while let Some((key, _)) = rows.next().await? {

@@ -1,5 +1,4 @@
-//! Removes what nobody needs any more: rows of records that are expired, and marks of owners
-//! without private records, who hide nothing.
+//! Removes what nobody needs any more: marks of owners without private records, who hide nothing.
 //!
 //! Different operations write the rows of private records and the mark of their owner, so a mark is
 //! removed in a step of its own, after the rows. A private write that begins meanwhile writes the
@@ -9,39 +8,26 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
-
 use super::keys::prefix;
 use super::marks::Mark;
-use super::records::AT_ONCE;
-use super::{Owner, Records, source_index};
-use memhost_store::{self as store, Change, StoreError, Table, TableWrite};
+use super::{Owner, Records};
+use memhost_store::{self as store, Change, StoreError, Table};
 use memhost_types::{BindingId, CompanyId, RecordRow};
 
 impl Records {
-    /// Removes the rows of company-wide records that are expired: no answer has them any more. The
-    /// row of a private record stays, because its provider may still answer it. Removes the marks
-    /// of owners without private records. Answers the number of removed rows.
+    /// Removes the marks of owners without private records.
     ///
     /// # Errors
     /// Where the store fails. Some of them are removed then.
-    pub async fn sweep(&self, company: &CompanyId, now: Timestamp) -> Result<u64, StoreError> {
+    pub async fn sweep(&self, company: &CompanyId) -> Result<(), StoreError> {
         let mut rows =
             store::scan_all(&*self.store, Table::Records, &store::company_key(company, b""));
-        let (mut old, mut count, mut owners) = (Vec::new(), 0, BTreeSet::new());
-        while let Some((key, row)) = rows.next_row::<RecordRow>("record row").await? {
+        let mut owners = BTreeSet::new();
+        while let Some((_, row)) = rows.next_row::<RecordRow>("record row").await? {
             owners.extend(Owner::of_row(&row).map(|owner| (row.binding_id, owner)));
-            if !row.is_private() && row.expires_at.is_some_and(|at| at <= now) {
-                count += 1;
-                let mut writes = vec![TableWrite::new(Table::Records, key, None)];
-                source_index::change(Some(&row), None, &mut writes);
-                old.extend(writes.into_iter().map(Change::from));
-            }
-            self.write_many(&mut old, AT_ONCE).await?;
         }
-        self.write_many(&mut old, 1).await?;
-        self.remove_stale_of(company, &owners).await?;
-        Ok(count)
+        drop(rows);
+        self.remove_stale_of(company, &owners).await
     }
 
     /// Removes the marks of those of these owners who have no private record at a binding any more.

@@ -1,12 +1,14 @@
 //! What a reader is answered: the records that it may see and that a filter wants.
 
 use super::{Owner, Reader, Records};
+use jiff::Timestamp;
 use memhost_executor::off_executor;
 use memhost_store::StoreError;
 use memhost_types::{Binding, RecordFilter, RecordId, RecordRow, Snippet, SourceRef};
 
 impl Records {
-    /// Removes what the reader may not see and what the filter does not want.
+    /// Removes what the reader may not see, what the filter does not want, and what had expired by
+    /// `now`. `now` is `None`: nothing has, for whoever must forget it.
     ///
     /// # Errors
     /// Where the store fails.
@@ -15,10 +17,15 @@ impl Records {
         binding: &Binding,
         reader: &Reader,
         filter: Option<&RecordFilter>,
+        now: Option<Timestamp>,
         found: &mut Vec<Snippet>,
     ) -> Result<(), StoreError> {
         let filter = filter.filter(|filter| !filter.is_empty());
-        let asks_rows = filter.is_some() || self.hides_from(binding.id, reader);
+        let has_expired = |at: Option<Timestamp>| at.zip(now).is_some_and(|(at, now)| at <= now);
+        found.retain(|snippet| !has_expired(snippet.expires_at));
+        let asks_rows = filter.is_some()
+            || self.hides_from(binding.id, reader)
+            || (now.is_some() && self.may_expire(binding.id));
         if !asks_rows && found.iter().all(|snippet| is_of_partition(reader, snippet)) {
             return Ok(());
         }
@@ -36,7 +43,9 @@ impl Records {
             let row = self.row(binding, &snippet.handle.provider_record_id).await?;
             let may =
                 row.as_ref().map_or(!may_be_private && !is_foreign, |row| reader.may_read(row));
+            let is_over = has_expired(row.as_ref().and_then(|row| row.expires_at));
             if may
+                && !is_over
                 && filter.is_none_or(|filter| {
                     filter.matches(row.as_ref(), &snippet) && says(filter, &snippet)
                 })

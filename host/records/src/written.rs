@@ -57,7 +57,7 @@ impl Records {
             let owner = Owner::of_row(&row);
             let before_owner = before.as_ref().and_then(Owner::of_row);
             changes.taken_from.extend(before_owner.filter(|before| owner.as_ref() != Some(before)));
-            changes.writes.extend(Self::write(&row, before.as_ref())?);
+            changes.writes.extend(self.write(&row, before.as_ref())?);
             // A company's import brings the row under the name that the record had; the provider
             // may give another one.
             let moved = one.origin.filter(|origin| is_systems && origin.handle != *one.handle);
@@ -91,7 +91,7 @@ impl Records {
                 writes.push(Mark::owns(&binding.company_id, binding.id, owner.clone()).write()?);
                 self.own(binding.id, owner);
             }
-            writes.extend(Self::write(&row, None)?);
+            writes.extend(self.write(&row, None)?);
         }
         Ok(writes)
     }

@@ -71,6 +71,9 @@ tables! {
     Records = "records",
     /// Records by what their source names, by binding: made from `Records`, and in step with it.
     RecordSources = "record_sources",
+    /// Records by the time at which they expire, by binding: made from `Records`, and in step with
+    /// it.
+    RecordExpiries = "record_expiries",
     /// Which bindings have records that are not for the whole company, and writes of such records
     /// that have not ended.
     PrivateWrites = "private_writes",
@@ -106,6 +109,7 @@ impl Table {
             | Self::Sums
             | Self::Records
             | Self::RecordSources
+            | Self::RecordExpiries
             | Self::PrivateWrites
             | Self::ForgottenSources
             | Self::Idempotency => false,

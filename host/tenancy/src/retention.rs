@@ -97,7 +97,7 @@ impl Tenancy {
         if let Some(cutoff) = before(kept.review_texts_max_age_days) {
             count += self.reviews.sweep(company, cutoff).await?;
         }
-        count += self.records.sweep(company, now).await?;
+        self.records.sweep(company).await?;
         count += self.records.sweep_forgotten(company, now).await?;
         if count > 0 {
             self.note_forgetting().await?;

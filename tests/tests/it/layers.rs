@@ -74,6 +74,7 @@ const TABLES: &[(&str, &str)] = &[
     ("Jobs", "queues"),
     ("PrivateWrites", "records"),
     ("RecordSources", "records"),
+    ("RecordExpiries", "records"),
     ("Records", "records"),
     ("Reviews", "queues"),
     ("Secrets", "registry"),

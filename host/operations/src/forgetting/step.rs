@@ -120,7 +120,7 @@ impl<'a> ForgetWanted<'a> {
             let mut items = page.items;
             self.host
                 .records
-                .keep_visible(&serving.binding, &self.wanted.reader, None, &mut items)
+                .keep_visible(&serving.binding, &self.wanted.reader, None, None, &mut items)
                 .await?;
             for snippet in items {
                 let is_new = seen.insert(snippet.handle.provider_record_id.clone());

@@ -8,7 +8,7 @@ fn both() -> [Arc<Binding>; 2] {
 
 async fn store_row(room: &Room, id: &str, at: &Binding) {
     let row = RecordRow { binding_id: at.id, ..row(id, &Reader::Nobody) };
-    room.put(Records::write(&row, None).unwrap()).await;
+    room.put(room.records.write(&row, None).unwrap()).await;
 }
 
 #[tokio::test]

@@ -93,7 +93,7 @@ async fn a_write_without_an_answer_hides_what_it_may_have_written() {
         let mut write = room.begin(&agent("ada"), Some(Visibility::Agent)).await;
         ends(&room, &mut write, Progress::Called(error)).await;
         assert!(room.hides(), "{error:?}");
-        room.records.sweep(&room.binding.company_id, at(200)).await.unwrap();
+        room.records.sweep(&room.binding.company_id).await.unwrap();
         assert!(room.hides(), "the sweep knows no better: {error:?}");
     }
 }
@@ -171,7 +171,7 @@ async fn the_time_of_a_crash_is_noted_once() {
     room.reopen(at(90_000)).await;
     let late = room.records.may_be_private(&room.binding, &Reader::Nobody, &[at(50_000)]);
     assert!(!late, "the second start extends nothing");
-    room.records.sweep(&room.binding.company_id, at(90_000)).await.unwrap();
+    room.records.sweep(&room.binding.company_id).await.unwrap();
     assert!(room.hides(), "what it wrote before is still not known");
 }
 
@@ -183,7 +183,7 @@ async fn a_mark_that_a_crash_left_behind_is_swept() {
     // The process ends before it removes the mark of the owner.
     room.reopen(at(10)).await;
     assert!(room.hides());
-    room.records.sweep(&room.binding.company_id, at(10)).await.unwrap();
+    room.records.sweep(&room.binding.company_id).await.unwrap();
     assert!(!room.hides());
 }
 

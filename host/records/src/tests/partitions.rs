@@ -58,7 +58,7 @@ async fn subjects_and_namespaces_are_partitions_of_shared_records() {
     let mut row = row("r", &Reader::Nobody);
     row.scope.subject_id = Some("u1".to_owned());
     row.scope.namespace = Some("n1".to_owned());
-    room.put(Records::write(&row, None).unwrap()).await;
+    room.put(room.records.write(&row, None).unwrap()).await;
     let work = [HostWork::SubjectPartition, HostWork::NamespacePartition];
     assert_eq!(kept(&room, &work, &scope_of(&person("u1")), &["r"]).await, ["r"]);
     assert!(kept(&room, &work, &scope_of(&person("u2")), &["r"]).await.is_empty());

@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::source_index::change;
-use crate::{Mark, Selection};
-use memhost_store::Table;
+use crate::{Expired, Mark, Selection};
 use memhost_types::SourceSelector;
 
 fn row_of(id: &str, source: SourceRef) -> RecordRow {
@@ -31,7 +30,7 @@ fn changed(before: Option<&RecordRow>, after: Option<&RecordRow>) -> (usize, usi
 
 async fn store_row(room: &Room, row: &RecordRow) {
     let before = room.records.row(&room.binding, &row.handle.provider_record_id).await.unwrap();
-    room.put(Records::write(row, before.as_ref()).unwrap()).await;
+    room.put(room.records.write(row, before.as_ref()).unwrap()).await;
 }
 
 async fn found(room: &Room, sources: &[SourceSelector]) -> Vec<String> {
@@ -170,54 +169,64 @@ async fn the_rows_of_another_binding_or_company_are_not_this_ones() {
     assert!(room.records.has_any(&room.binding).await.unwrap());
 }
 
-#[tokio::test]
-async fn expired_records_of_the_company_lose_their_rows_and_entries() {
-    let room = Room::new().await;
-    let expires = |id, at| RecordRow { expires_at: at, ..row_of(id, comment("c1")) };
-    store_row(&room, &expires("past", Some(at(10)))).await;
-    store_row(&room, &expires("now", Some(at(20)))).await;
-    store_row(&room, &expires("later", Some(at(21)))).await;
-    store_row(&room, &expires("never", None)).await;
-    assert_eq!(room.records.sweep(&company("acme"), at(20)).await.unwrap(), 2);
-    assert_eq!(found(&room, &[of_comment("c1")]).await, ["later", "never"]);
-    let prefix = crate::keys::prefix(&room.binding.company_id, room.binding.id);
-    let entries = room.store.scan(Table::RecordSources, &prefix, None, 99).await.unwrap().entries;
-    assert_eq!(entries.len(), 4, "two fields of two records");
+fn expiring(id: &str, seconds: Option<i64>) -> RecordRow {
+    RecordRow { expires_at: seconds.map(at), ..row_of(id, comment("c1")) }
+}
+
+async fn due(room: &Room, seconds: i64) -> Vec<Expired> {
+    room.records.expired(&room.binding, at(seconds), 99).await.unwrap()
+}
+
+fn names(found: &[Expired]) -> Vec<&str> {
+    found.iter().map(|one| one.record.as_str()).collect()
 }
 
 #[tokio::test]
-async fn an_expired_private_record_keeps_its_row() {
+async fn what_has_expired_is_found_in_its_order_and_is_gone_once_its_provider_has_forgotten_it() {
     let room = Room::new().await;
-    for (id, reader) in [("r1", agent("ada")), ("r2", person("u1"))] {
-        store_row(&room, &RecordRow { expires_at: Some(at(1)), ..row(id, &reader) }).await;
+    assert!(due(&room, 99).await.is_empty() && !room.records.may_expire(room.binding.id));
+    for (id, seconds) in
+        [("now", Some(20)), ("past", Some(10)), ("long", Some(-5)), ("later", Some(21))]
+    {
+        store_row(&room, &expiring(id, seconds)).await;
     }
-    assert_eq!(room.records.sweep(&company("acme"), at(9)).await.unwrap(), 0);
-    assert!(room.row("r1").await.is_some() && room.row("r2").await.is_some());
+    store_row(&room, &expiring("never", None)).await;
+    let found = due(&room, 20).await;
+    assert_eq!(names(&found), ["long", "past", "now"]);
+    assert_eq!(room.records.expired(&room.binding, at(20), 2).await.unwrap().len(), 2);
+    let is_gone = |record: &RecordId| record.as_str() != "past";
+    room.records.asked_to_forget(&room.binding, found, at(20), is_gone).await.unwrap();
+    assert!(room.row("now").await.is_none() && room.row("long").await.is_none());
+    assert!(room.row("past").await.is_some(), "its provider still has it");
+    let month = 30 * 24 * 3_600;
+    assert_eq!(names(&due(&room, 19 + month).await), ["later"], "not so soon again");
+    assert_eq!(names(&due(&room, 20 + month).await), ["later", "past"]);
 }
 
 #[tokio::test]
-async fn a_sweep_keeps_to_its_company() {
+async fn a_record_that_is_written_again_expires_when_its_new_row_says_so() {
     let room = Room::new().await;
-    store_row(&room, &RecordRow { expires_at: Some(at(1)), ..row("r1", &Reader::Nobody) }).await;
-    assert_eq!(room.records.sweep(&company("acm"), at(9)).await.unwrap(), 0);
-    assert_eq!(room.records.sweep(&company("acmes"), at(9)).await.unwrap(), 0);
-    assert_eq!(room.records.sweep(&company("acme"), at(9)).await.unwrap(), 1);
-}
-
-#[tokio::test]
-async fn more_rows_than_one_step_takes_are_swept_and_removed() {
-    let room = Room::new().await;
-    let mut writes = Vec::new();
-    for number in 0..crate::records::AT_ONCE + 20 {
-        let expires_at = Some(at(1)).filter(|_| number % 2 == 0);
-        let row = RecordRow { expires_at, ..row_of(&format!("r{number}"), comment("c1")) };
-        writes.extend(Records::write(&row, None).unwrap());
-    }
+    let before = expiring("r1", Some(10));
+    store_row(&room, &before).await;
+    let writes = room.records.write(&expiring("r1", Some(30)), Some(&before)).unwrap();
     room.put(writes).await;
-    let half = (crate::records::AT_ONCE + 20) as u64 / 2;
-    assert_eq!(room.records.sweep(&company("acme"), at(9)).await.unwrap(), half);
+    assert!(due(&room, 29).await.is_empty());
+    assert_eq!(names(&due(&room, 30).await), ["r1"]);
+    let removed = room.records.remove(&room.binding, [&record("r1")].into_iter()).await.unwrap();
+    room.put(removed.writes).await;
+    assert!(due(&room, 99).await.is_empty());
+}
+
+#[tokio::test]
+async fn the_bindings_with_records_that_expire_are_known_after_a_restart() {
+    let room = Room::new().await;
+    store_row(&room, &expiring("r1", Some(10))).await;
+    let again = Records::open(Arc::clone(&room.store), at(1)).await.unwrap();
+    assert!(again.may_expire(room.binding.id));
     crate::remove_binding(&*room.store, &room.binding.company_id, room.binding.id).await.unwrap();
     assert!(!room.records.has_any(&room.binding).await.unwrap());
+    let again = Records::open(Arc::clone(&room.store), at(1)).await.unwrap();
+    assert!(!again.may_expire(room.binding.id));
 }
 
 #[test]

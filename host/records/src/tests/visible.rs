@@ -23,7 +23,7 @@ pub(super) fn snippet(id: &str, scope: Option<Scope>) -> Snippet {
 }
 
 async fn shown(room: &Room, reader: &Reader, mut found: Vec<Snippet>) -> Vec<String> {
-    room.records.keep_visible(&room.binding, reader, None, &mut found).await.unwrap();
+    room.records.keep_visible(&room.binding, reader, None, None, &mut found).await.unwrap();
     found.iter().map(|snippet| snippet.handle.provider_record_id.to_string()).collect()
 }
 
@@ -120,7 +120,7 @@ async fn a_filter_goes_by_the_row_and_by_the_text() {
     let filtered = async |filter: RecordFilter| {
         let mut found = vec![snippet("r1", None), snippet("r2", None)];
         room.records
-            .keep_visible(&room.binding, &Reader::All, Some(&filter), &mut found)
+            .keep_visible(&room.binding, &Reader::All, Some(&filter), None, &mut found)
             .await
             .unwrap();
         found
@@ -132,6 +132,24 @@ async fn a_filter_goes_by_the_row_and_by_the_text() {
     let by_text = RecordFilter { text: Some("OF R2".to_owned()), ..RecordFilter::default() };
     assert_eq!(filtered(by_text).await[0].handle, handle("r2"));
     assert_eq!(filtered(RecordFilter::default()).await.len(), 2);
+}
+
+#[tokio::test]
+async fn what_has_expired_is_shown_to_nobody_whether_the_provider_says_so_or_the_row() {
+    let room = Room::new().await;
+    let row = RecordRow { expires_at: Some(at(10)), ..row("by-row", &Reader::Nobody) };
+    room.put(room.records.write(&row, None).unwrap()).await;
+    let shown = async |seconds: Option<i64>| {
+        let by_provider = Snippet { expires_at: Some(at(10)), ..snippet("by-provider", None) };
+        let mut found = vec![snippet("by-row", None), by_provider, snippet("never", None)];
+        let now = seconds.map(at);
+        let (binding, reader) = (&room.binding, &Reader::Nobody);
+        room.records.keep_visible(binding, reader, None, now, &mut found).await.unwrap();
+        let may = room.records.may_show(binding, reader, &record("by-row"), at(10)).await.unwrap();
+        assert!(!may && room.records.may_read(binding, reader, &record("by-row")).await.unwrap());
+        found.len()
+    };
+    assert_eq!((shown(Some(9)).await, shown(Some(10)).await, shown(None).await), (3, 1, 3));
 }
 
 #[test]

@@ -166,7 +166,7 @@ async fn a_correction_says_who_corrected_and_keeps_where_the_record_came_from() 
 async fn the_import_of_a_company_carries_rows_over() {
     let room = Room::new().await;
     let origin = RecordRow { written_by: Principal::System, ..row("old", &agent("ada")) };
-    room.put(Records::write(&origin, None).unwrap()).await;
+    room.put(room.records.write(&origin, None).unwrap()).await;
     let write = room.begin(&Reader::All, None).await;
     let made = [Made { handle: &handle("new"), origin: Some(&origin), write: None }];
     let by = (&write.writer, &write.ownership);

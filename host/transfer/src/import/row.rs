@@ -17,6 +17,7 @@ use memhost_tenancy::Retention;
 use memhost_types::{
     Activity, Binding, CompanyId, Delivery, Event, HookContext, Job, Operation, OperationId,
     Outcome, RecordRow, ReviewItem, Scope, Snippet, SourcePayload, SourceRef, check_json, limits,
+    repair_surrogates,
 };
 
 /// The most JSON values in one line. The largest record, with 256 KiB of metadata, has fewer.
@@ -50,7 +51,7 @@ pub(super) fn line(text: &str) -> Result<Line, String> {
     if values(text.as_bytes()) > MOST_VALUES {
         return Err(format!("has more than {MOST_VALUES} JSON values"));
     }
-    serde_json::from_slice(text.as_bytes()).map_err(|error| error.to_string())
+    serde_json::from_slice(&repair_surrogates(text.as_bytes())).map_err(|error| error.to_string())
 }
 
 /// How many JSON values a text has, at most.
