@@ -235,6 +235,7 @@ mod tests {
             updated_at: None,
             expires_at: None,
             scope: None,
+            claimed_source: None,
             corrected: None,
         }
     }

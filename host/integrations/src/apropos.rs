@@ -189,6 +189,7 @@ async fn add(
         updated_at: None,
         expires_at: None,
         scope: None,
+        claimed_source: None,
         corrected: None,
     };
     Ok((StatusCode::CREATED, Json(Item::of(&records, written))))

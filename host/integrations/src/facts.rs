@@ -234,6 +234,7 @@ impl Facts {
             updated_at: None,
             expires_at: None,
             scope: None,
+            claimed_source: None,
             corrected: None,
         }))
     }

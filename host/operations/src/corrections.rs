@@ -58,7 +58,9 @@ impl Corrections {
             return;
         };
         for snippet in found {
-            snippet.corrected = known.by_record.get(&snippet.handle.provider_record_id).cloned();
+            if let Some(corrected) = known.by_record.get(&snippet.handle.provider_record_id) {
+                snippet.corrected = Some(corrected.clone());
+            }
         }
     }
 }

@@ -3,7 +3,6 @@
 use crate::guard::own_handles;
 use crate::prelude::*;
 use async_recursion::async_recursion as boxed;
-use memhost_records::assert_source;
 use memhost_types::{GetRequest, GetResponse, RecordHandle, Snippet, Usage};
 
 impl Operations {
@@ -70,7 +69,7 @@ impl Step for Get {
         answered.hide(&mut found).await?;
         answered.show_corrections(&mut found).await?;
         answered.returns(&found);
-        let mut record = found.pop();
+        let record = found.pop();
         let row = match &record {
             Some(found) => {
                 let (records, binding) = (&answered.host.records, &answered.serving.binding);
@@ -78,9 +77,6 @@ impl Step for Get {
             }
             None => None,
         };
-        if let (Some(found), Some(row)) = (&mut record, &row) {
-            assert_source(found, row);
-        }
         Ok(GetResponse { operation_id: answered.id(), record, row, usage })
     }
 }

@@ -133,9 +133,6 @@ impl Step for List {
             usage.extend(further.usage);
             (items, next, truncated) = (further.items, further.next, further.truncated);
         }
-        if !self.shows_hidden {
-            answered.assert_sources(&mut items).await?;
-        }
         answered.show_corrections(&mut items).await?;
         answered.returns(&items);
         let digest = self.digest(answered.serving);

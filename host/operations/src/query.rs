@@ -218,6 +218,7 @@ impl Step for Query {
             self.only(answered, &mut snippets).await?;
         }
         answered.hide(&mut snippets).await?;
+        answered.show_corrections(&mut snippets).await?;
         let mut degraded = None;
         if let Some(summary) = profile_summary.as_deref().filter(|_| self.hides) {
             (profile_summary, degraded) = only_of(summary, &answers, &snippets);

@@ -140,11 +140,6 @@ impl Answered<'_> {
         self.host.records.keep_partitions(&self.serving.binding, &partitions, found).await
     }
 
-    /// Adds who asserts where records come from.
-    pub(crate) async fn assert_sources(&self, found: &mut [Snippet]) -> Result<(), StoreError> {
-        self.host.records.assert_sources(&self.serving.binding, found).await
-    }
-
     /// Removes what the reader of the operation may not see, what the filter does not want, and
     /// what has expired.
     pub(crate) async fn keep_visible(

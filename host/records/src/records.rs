@@ -1,6 +1,6 @@
 //! The rows of all records in the store, and what changes them.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -33,6 +33,8 @@ pub struct Records {
     pub(super) marks: RwLock<Marks>,
     /// The bindings with records that expire.
     pub(super) expiring: RwLock<HashSet<BindingId>>,
+    /// Whether a binding has rows, for those of which it was asked or written.
+    with_rows: RwLock<HashMap<BindingId, bool>>,
 }
 
 impl Records {
@@ -43,7 +45,7 @@ impl Records {
     pub async fn open(store: Arc<dyn Store>, now: Timestamp) -> Result<Self, StoreError> {
         let marks = Marks::read(&*store, b"", now).await?;
         let expiring = RwLock::new(expiry_index::bindings(&*store, b"").await?);
-        Ok(Self { store, marks: RwLock::new(marks), expiring })
+        Ok(Self { store, marks: RwLock::new(marks), expiring, with_rows: RwLock::default() })
     }
 
     /// Reads the marks of a company that was imported.
@@ -56,6 +58,7 @@ impl Records {
         let prefix = store::company_key(company, b"");
         let expiring = expiry_index::bindings(&*self.store, &prefix).await?;
         self.expiring.write().extend(expiring);
+        self.with_rows.write().clear();
         Ok(())
     }
 
@@ -65,6 +68,9 @@ impl Records {
     /// # Errors
     /// Where the store fails.
     pub async fn follow(&self, row: &TableWrite) -> Result<(), StoreError> {
+        if row.table == Table::Records {
+            self.with_rows.write().clear();
+        }
         let (Table::PrivateWrites, Some(company)) = (row.table, store::company_of(&row.key)) else {
             return Ok(());
         };
@@ -111,6 +117,16 @@ impl Records {
         Ok(!self.store.scan(Table::Records, &prefix, None, 1).await?.entries.is_empty())
     }
 
+    /// The same, from memory: many bindings have none, and a query need not read any then.
+    pub(super) async fn has_rows(&self, binding: &Binding) -> Result<bool, StoreError> {
+        if let Some(known) = self.with_rows.read().get(&binding.id) {
+            return Ok(*known);
+        }
+        let has = self.has_any(binding).await?;
+        // A write that came in between knows better.
+        Ok(*self.with_rows.write().entry(binding.id).or_insert(has))
+    }
+
     /// A lock for whoever reads rows and writes them, held until they are on disk, where some may
     /// be private.
     ///
@@ -139,6 +155,7 @@ impl Records {
         let value = Some(store::encode("record row", row)?);
         let mut writes = vec![TableWrite::new(Table::Records, key_of(row), value)];
         change_indexes(before, Some(row), &mut writes);
+        self.with_rows.write().insert(row.binding_id, true);
         if row.expires_at.is_some() && !self.may_expire(row.binding_id) {
             self.expiring.write().insert(row.binding_id);
         }
@@ -181,6 +198,7 @@ impl Records {
     pub fn forget_binding(&self, binding: BindingId) {
         self.marks.write().forget(binding);
         self.expiring.write().remove(&binding);
+        self.with_rows.write().remove(&binding);
     }
 
     /// Writes changes and empties the list once there are this many.

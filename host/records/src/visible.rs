@@ -4,11 +4,11 @@ use super::{Owner, Reader, Records};
 use jiff::Timestamp;
 use memhost_executor::off_executor;
 use memhost_store::StoreError;
-use memhost_types::{Binding, RecordFilter, RecordId, RecordRow, Snippet, SourceRef};
+use memhost_types::{Binding, Corrected, RecordFilter, RecordId, RecordRow, Snippet, SourceRef};
 
 impl Records {
-    /// Removes what the reader may not see, what the filter does not want, and what had expired by
-    /// `now`. `now` is `None`: nothing has, for whoever must forget it.
+    /// Adds what the host knows of each record: where it came from and who corrected it. Removes
+    /// what the reader may not see, what the filter does not want, and what had expired by `now`. `now` is `None`: nothing has, for whoever must forget it.
     ///
     /// # Errors
     /// Where the store fails.
@@ -25,7 +25,7 @@ impl Records {
         found.retain(|snippet| !has_expired(snippet.expires_at));
         let asks_rows = filter.is_some()
             || self.hides_from(binding.id, reader)
-            || (now.is_some() && self.may_expire(binding.id));
+            || self.has_rows(binding).await?;
         if !asks_rows && found.iter().all(|snippet| is_of_partition(reader, snippet)) {
             return Ok(());
         }
@@ -51,7 +51,7 @@ impl Records {
                 })
             {
                 if let Some(row) = &row {
-                    assert_source(&mut snippet, row);
+                    show_provenance(&mut snippet, row);
                 }
                 shown.push(snippet);
             }
@@ -77,37 +77,24 @@ impl Records {
         let row = self.row(binding, record).await?;
         Ok(row.map_or(!may_be_private, |row| reader.may_read(&row)))
     }
-
-    /// Adds who asserts where records come from.
-    ///
-    /// # Errors
-    /// Where the store fails.
-    pub async fn assert_sources(
-        &self,
-        binding: &Binding,
-        found: &mut [Snippet],
-    ) -> Result<(), StoreError> {
-        for snippet in found {
-            if snippet.source.as_ref().is_some_and(|source| source.asserted_by.is_some()) {
-                continue;
-            }
-            if let Some(row) = self.row(binding, &snippet.handle.provider_record_id).await? {
-                assert_source(snippet, &row);
-            }
-        }
-        Ok(())
-    }
 }
 
-/// Adds who asserts where a record comes from: only the host knows that. What a provider says
-/// otherwise of the source stays as it is.
-pub fn assert_source(snippet: &mut Snippet, row: &RecordRow) {
-    let Some(known) = &row.source else { return };
-    let is_same = |said: &SourceRef| {
-        SourceRef { asserted_by: known.asserted_by.clone(), ..said.clone() } == *known
-    };
-    if snippet.source.as_ref().is_none_or(is_same) {
-        snippet.source = Some(known.clone());
+/// Adds where a record came from and who corrected it, as the host knows it. What its provider says
+/// otherwise of the source is a claim, and is shown as one.
+pub fn show_provenance(snippet: &mut Snippet, row: &RecordRow) {
+    if let Some(known) = &row.source {
+        let said = snippet.source.replace(known.clone());
+        snippet.claimed_source = said.filter(|said| {
+            SourceRef { asserted_by: known.asserted_by.clone(), ..said.clone() } != *known
+        });
+    }
+    if let (Some(by), None) = (&row.corrected_by, &snippet.corrected) {
+        snippet.corrected = Some(Corrected {
+            by: by.clone(),
+            from: row.handle.clone(),
+            operation_id: row.operation_id,
+            at: row.operation_id.began_at(),
+        });
     }
 }
 

@@ -272,6 +272,7 @@ impl Normalize {
             expires_at: at("expiresAt", snippet.expires_at),
             text: snippet.text,
             scope,
+            claimed_source: None,
             corrected: None,
             handle: handle.clone(),
         };

@@ -11,7 +11,7 @@ use aide::openapi::Operation;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER, VARY,
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, RETRY_AFTER, VARY,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
@@ -327,7 +327,13 @@ async fn front(mut request: Request, next: Next) -> Response {
         method = %request.method(),
         path = request.uri().path(),
     );
+    // Whoever stands before the host may have read another one of them.
+    let is_ambiguous = request.headers().get_all(HOST).iter().nth(1).is_some();
     let work = async move {
+        if is_ambiguous {
+            return Problem::invalid("the header `host` is sent twice; send it once")
+                .into_response();
+        }
         match takes_gzip(request.headers()) {
             true => Box::pin(compressed(request, next)).await,
             false => uncompressed(request, next).await,

@@ -6,6 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -226,6 +227,12 @@ impl OperationId {
     /// The id as a UUID of version 7, which orders by time.
     pub fn uuid(self) -> Uuid {
         self.0
+    }
+
+    /// When the operation began, in whole milliseconds.
+    pub fn began_at(self) -> Timestamp {
+        let unix_ms = i64::try_from(self.0.as_u64_pair().0 >> 16).unwrap_or(i64::MAX);
+        Timestamp::from_millisecond(unix_ms).unwrap_or(Timestamp::MAX)
     }
 
     /// The operation's number in its company's log.

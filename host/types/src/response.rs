@@ -49,8 +49,11 @@ pub struct Snippet {
     /// The scope that it was written in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<Scope>,
-    /// Who corrected it, where its provider keeps the record before; in the answers to `get` and
-    /// `list`.
+    /// What its provider says of its source, where the host knows it otherwise. It counts for
+    /// nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed_source: Option<SourceRef>,
+    /// Who corrected it last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrected: Option<Corrected>,
 }
@@ -81,7 +84,7 @@ fn weight_of(value: &Value) -> usize {
 pub struct Corrected {
     /// The principal that asked for it.
     pub by: Principal,
-    /// The record before.
+    /// The record before; the record itself where its provider changed it in place.
     pub from: RecordHandle,
     /// The operation that made it.
     pub operation_id: OperationId,

@@ -322,6 +322,20 @@ fn the_host_lets_itself_open_as_many_files_as_it_may() {
 
 /// `limits.md` says what a head may have, to the byte.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_with_two_hosts_is_refused() {
+    let served = Served::with(ConnectionOptions::default()).await;
+    for second in ["host: y\r\n", "Host: x\r\n"] {
+        let request = format!(
+            "GET /control/v1/companies HTTP/1.1\r\nhost: x\r\n{second}authorization: Bearer \
+             {TOKEN}\r\nconnection: close\r\n\r\n"
+        );
+        let answer = heard(&mut served.say(&request).await).await;
+        assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("`host`"), "{answer}");
+    }
+    assert!(served.get("/control/v1/companies").await.starts_with("HTTP/1.1 200 "));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_head_is_as_large_as_it_may_be_and_no_larger() {
     let served = Served::with(ConnectionOptions::default()).await;
     let of = |bytes: usize| {

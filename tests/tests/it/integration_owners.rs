@@ -72,6 +72,12 @@ async fn a_persons_role_decides_what_the_person_may_do_in_a_drive() {
         .send(Method::Post, "/api/memory/user", Some(json!({"fact": "x"}).to_string()), &encoded)
         .await;
     assert_eq!((own.status, &own.json["userId"]), (201, &json!("u2")), "{}", own.text);
+    // Nobody becomes another person by what would be trimmed.
+    for almost in ["u2%20", "%C2%A0u2", "u2%0A", "u2%E2%80%83", "%C2%85u2"] {
+        let header = [("x-memhost-act-as-person", almost)];
+        let refused = gateway.send(Method::Get, "/api/memory/user", None, &header).await;
+        assert_eq!(refused.status, 400, "{almost}: {}", refused.text);
+    }
     for who in [member, admin, ("u3", "agent")] {
         let seen = as_person(&gateway, Method::Get, drive, who, None).await.fine();
         assert_eq!(seen.as_array().unwrap().len(), 2, "members share them: {seen}");

@@ -1,7 +1,6 @@
 //! What of a provider's answer a reader gets.
 
 use super::*;
-use crate::assert_source;
 use memhost_types::{RecordFilter, Snippet};
 
 /// A record as a provider answers it.
@@ -18,6 +17,7 @@ pub(super) fn snippet(id: &str, scope: Option<Scope>) -> Snippet {
         updated_at: None,
         expires_at: None,
         scope,
+        claimed_source: None,
         corrected: None,
     }
 }
@@ -152,33 +152,37 @@ async fn what_has_expired_is_shown_to_nobody_whether_the_provider_says_so_or_the
     assert_eq!((shown(Some(9)).await, shown(Some(10)).await, shown(None).await), (3, 1, 3));
 }
 
-#[test]
-fn the_host_says_who_asserts_a_source_and_leaves_another_as_the_provider_says() {
+#[tokio::test]
+async fn the_row_says_where_a_record_came_from_and_the_provider_only_claims() {
+    let room = Room::new().await;
     let known = SourceRef {
         asserted_by: Some("agent:ada".to_owned()),
         ..source(|source| source.comment_id = Some("c1".to_owned()))
     };
-    let row = RecordRow { source: Some(known.clone()), ..row("r", &Reader::Nobody) };
-    let asserted = |said: Option<SourceRef>| {
-        let mut found = Snippet { source: said, ..snippet("r", None) };
-        assert_source(&mut found, &row);
-        found.source
-    };
-    assert_eq!(asserted(None).as_ref(), Some(&known));
     let same = SourceRef { asserted_by: None, ..known.clone() };
-    assert_eq!(asserted(Some(same)).as_ref(), Some(&known));
     let other = source(|source| source.comment_id = Some("c2".to_owned()));
-    assert_eq!(asserted(Some(other.clone())), Some(other));
-}
+    let shown = async |id: &str, said: Option<SourceRef>| {
+        let mut found = vec![Snippet { source: said, ..snippet(id, None) }];
+        let (binding, now) = (&room.binding, Some(at(1)));
+        room.records.keep_visible(binding, &Reader::All, None, now, &mut found).await.unwrap();
+        let shown = found.remove(0);
+        (shown.source, shown.claimed_source, shown.corrected)
+    };
+    // Before the binding has a row, and after that.
+    assert_eq!(shown("r1", Some(other.clone())).await, (Some(other.clone()), None, None));
+    let row = RecordRow { source: Some(known.clone()), ..row("r1", &Reader::Nobody) };
+    room.put(room.records.write(&row, None).unwrap()).await;
+    let from_row = (Some(known.clone()), None, None);
+    assert_eq!(shown("r1", None).await, from_row);
+    assert_eq!(shown("r1", Some(same)).await, from_row);
+    let claimed = (Some(known.clone()), Some(other.clone()), None);
+    assert_eq!(shown("r1", Some(other.clone())).await, claimed);
+    assert_eq!(shown("r2", Some(other.clone())).await, (Some(other), None, None));
 
-#[tokio::test]
-async fn sources_are_asserted_for_a_whole_answer() {
-    let room = Room::new().await;
-    let from = source(|source| source.asserted_by = Some("agent:ada".to_owned()));
-    let mut write = room.begin(&Reader::Nobody, None).await;
-    write.operation.source = Some(from.clone());
-    room.end(write, &["r1"]).await;
-    let mut found = [snippet("r1", None), snippet("r2", None)];
-    room.records.assert_sources(&room.binding, &mut found).await.unwrap();
-    assert_eq!((found[0].source.as_ref(), found[1].source.as_ref()), (Some(&from), None));
+    let by = Principal::Operator;
+    let corrected = RecordRow { corrected_by: Some(by.clone()), ..row.clone() };
+    room.put(room.records.write(&corrected, Some(&row)).unwrap()).await;
+    let found = shown("r1", None).await.2.unwrap();
+    assert_eq!((found.by, found.operation_id), (by, row.operation_id));
+    assert_eq!((found.from, found.at), (row.handle, row.operation_id.began_at()));
 }
