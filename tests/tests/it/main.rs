@@ -84,6 +84,7 @@ mod plugins;
 mod principals;
 mod project_events;
 mod provenance;
+mod provenance_everywhere;
 mod refusals;
 mod replacing;
 mod retention;
