@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn what_the_host_would_refuse_is_taken_out_and_named() {
         let deep = |levels: usize| format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels));
-        let odd = Snippet {
+        let mut fitted = Snippet {
             score: Score::Rank(f64::NAN),
             summary: Some("é".repeat(40_000)),
             metadata: Some(deep(65)),
@@ -176,7 +176,6 @@ mod tests {
             scope: Some(Scope { agent_id: Some("ada".to_owned()), ..Scope::company("other") }),
             ..Snippet::new("id", "x".repeat(MAX_TEXT_BYTES + 1))
         };
-        let mut fitted = odd.clone();
         assert_eq!(fitted.fit("company").len(), 6);
         assert_eq!(fitted.text.len(), MAX_TEXT_BYTES);
         assert_eq!(fitted.summary.as_deref().map(str::len), Some(MAX_SUMMARY_BYTES));
@@ -184,12 +183,12 @@ mod tests {
         assert_eq!(fitted.scope.as_ref().and_then(|scope| scope.agent_id.as_deref()), Some("ada"));
         assert!(matches!(fitted.score, Score::Rank(score) if score == 0.0));
         assert!(fitted.fit("company").is_empty());
-        let sound = Snippet {
+        let mut sound = Snippet {
             metadata: Some(deep(64)),
             created_at: Some("2026-03-01T12:00:00.5+02:00".to_owned()),
             ..Snippet::new("id", "text")
         };
-        assert!(sound.clone().fit("company").is_empty());
+        assert!(sound.fit("company").is_empty());
         for time in ["", "2026-02-30T00:00:00Z", "2026-03-01T00:00:00", "2026-03-01", "é"] {
             assert!(!is_time(time), "{time}");
         }
