@@ -33,6 +33,7 @@ fn main() {
         "host/journal/src",
         "host/pii/src",
         "host/tokens/src",
+        "host/words/src",
         "plugins/extract",
     ] {
         watch(&workspace.join(watched));

@@ -27,6 +27,7 @@ fn main() {
         "wit",
         "sdk/src",
         "sdk/Cargo.toml",
+        "host/words/src",
         "plugins/local-markdown/src",
         "plugins/local-markdown/Cargo.toml",
     ] {

@@ -10,8 +10,10 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
 /// The sources of an author's project.
-const SOURCES: [&str; 30] = [
+const SOURCES: [&str; 32] = [
     "wit",
+    "host/words/src",
+    "host/words/Cargo.toml",
     "sdk/src",
     "sdk/examples",
     "sdk/Cargo.toml",

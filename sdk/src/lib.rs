@@ -67,6 +67,7 @@ mod conveniences;
 mod directory;
 pub mod embeddings;
 mod exports;
+mod fit;
 mod host;
 pub mod http;
 pub mod jobs;
@@ -92,6 +93,8 @@ pub use config::{NoConfig, check_config, parse_config};
 pub use directory::directory;
 #[doc(hidden)]
 pub use exports::Adapter;
+pub use fit::{MAX_TEXT_BYTES, is_record_id};
 pub use log;
+pub use logging::warn_once;
 pub use optional::traits::*;
 pub use provider::Provider;

@@ -143,7 +143,9 @@ const SESSION: &str = "## Session ";
 /// The entries of a file in their order. Sections of other Markdown are entries, too: each begins
 /// with a heading of the first three levels. What has no text is left out.
 pub fn entries(content: &str) -> Vec<Entry<'_>> {
-    let (mut found, mut at) = (Vec::new(), 0);
+    // Some editors write a byte-order mark, which is no part of the first line.
+    let begin = content.len() - content.strip_prefix('\u{feff}').unwrap_or(content).len();
+    let (mut found, mut at) = (Vec::new(), begin);
     while at < content.len() {
         let entry = entry_at(content, at);
         at = entry.range.end;
@@ -162,8 +164,8 @@ fn entry_at(content: &str, start: usize) -> Entry<'_> {
     let time = time_of(line_at(content, start));
     let (mut anchor, mut note) = (None, None);
     if time.is_some() {
-        while let Some(said) = comment(line_at(content, at)).filter(|_| note.is_none()) {
-            at += line_at(content, at).len();
+        while let Some((said, behind)) = comment_at(content, at).filter(|_| note.is_none()) {
+            at = behind;
             match said.strip_prefix("memhost ").and_then(|said| said.split_once(' ')) {
                 Some((length, json)) => note = Some((length.parse::<usize>().ok(), json)),
                 None => {
@@ -257,6 +259,20 @@ fn time_of(line: &str) -> Option<&str> {
             .enumerate()
             .all(|(at, byte)| if at == 2 { byte == b':' } else { byte.is_ascii_digit() });
     is_time.then_some(time)
+}
+
+/// The text of the next comment line, and where the line behind it begins. Programs that format
+/// Markdown put blank lines around a comment; behind those only ours and anchors count, because
+/// other comments belong to the text.
+fn comment_at(content: &str, at: usize) -> Option<(&str, usize)> {
+    let mut from = at;
+    while !line_at(content, from).is_empty() && line_at(content, from).trim().is_empty() {
+        from += line_at(content, from).len();
+    }
+    let line = line_at(content, from);
+    let is_known =
+        |said: &str| from == at || said.starts_with("memhost ") || said.starts_with("session:");
+    comment(line).filter(|said| is_known(said)).map(|said| (said, from + line.len()))
 }
 
 /// The text of a comment line.

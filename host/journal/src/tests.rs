@@ -32,6 +32,26 @@ fn entries_of_memsearchs_plugins_are_read() {
 }
 
 #[test]
+fn a_mark_of_the_encoding_and_lines_of_a_formatter_change_nothing() {
+    let journal = "\u{feff}# 2026-03-01\n\n## Session 12:00\n\n### 12:00\n\n\
+                   <!-- session:s1 turn:t1 -->\n\n- Moved to Friday\n\n### 12:05\n\n\
+                   <!-- to do -->\n- No anchor\n";
+    let found = entries(journal);
+    let seen: Vec<_> = found.iter().map(|entry| (entry.named("session"), &*entry.text)).collect();
+    assert_eq!(seen, [(Some("s1"), "- Moved to Friday"), (None, "<!-- to do -->\n- No anchor")]);
+    assert!(journal[found[0].range.clone()].starts_with("### 12:00"));
+    let mut formatted = String::new();
+    new("session:s turn:t", "one\n\n## Session 10:00").add_to(&mut formatted, "2026-03-01");
+    let formatted =
+        formatted.replace("### 09:30\n", "### 09:30\n\n").replace(" -->\n<", " -->\n\n<");
+    let found = entries(&formatted);
+    assert_eq!(
+        (found[0].named("session"), &*found[0].text),
+        (Some("s"), "one\n\n## Session 10:00")
+    );
+}
+
+#[test]
 fn sections_of_other_markdown_are_entries() {
     let found = entries(
         "Before.\n\n# Title\n\n## Keys\nUnder the mat.\n#### Deep\nx\n\n###no heading\n## Empty\n",

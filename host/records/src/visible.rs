@@ -5,10 +5,12 @@ use jiff::Timestamp;
 use memhost_executor::off_executor;
 use memhost_store::StoreError;
 use memhost_types::{Binding, Corrected, RecordFilter, RecordId, RecordRow, Snippet, SourceRef};
+use memhost_words::plain;
 
 impl Records {
     /// Adds what the host knows of each record: where it came from and who corrected it. Removes
-    /// what the reader may not see, what the filter does not want, and what had expired by `now`. `now` is `None`: nothing has, for whoever must forget it.
+    /// what the reader may not see, what the filter does not want, and what had expired by `now`.
+    /// `now` is `None`: nothing has, for whoever must forget it.
     ///
     /// # Errors
     /// Where the store fails.
@@ -104,12 +106,16 @@ fn is_of_partition(reader: &Reader, snippet: &Snippet) -> bool {
     agent.is_none_or(|agent| reader.is(&Owner::Agent(agent)))
 }
 
-/// Whether a record has the text that is looked for.
+/// Whether a record has the text that is looked for, in whatever spelling.
 fn says(filter: &RecordFilter, snippet: &Snippet) -> bool {
     let Some(wanted) = &filter.text else { return true };
     let summary = snippet.summary.as_deref().unwrap_or_default();
     off_executor(snippet.text.len() + summary.len(), || {
-        let wanted = wanted.to_lowercase();
-        snippet.text.to_lowercase().contains(&wanted) || summary.to_lowercase().contains(&wanted)
+        let spelled = plain(wanted);
+        // Nothing is left of an accent alone, and every text would have that.
+        if spelled.is_empty() {
+            return snippet.text.contains(wanted.as_str()) || summary.contains(wanted.as_str());
+        }
+        plain(&snippet.text).contains(&*spelled) || plain(summary).contains(&*spelled)
     })
 }

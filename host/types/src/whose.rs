@@ -126,7 +126,7 @@ pub struct RecordFilter {
     /// Made before this moment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// In its text or its summary, in any case of letters. At most 16 KiB.
+    /// In its text or its summary, in any spelling: case and accents do not count. At most 16 KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = super::limits::MAX_QUERY_BYTES))]
     pub text: Option<String>,

@@ -11,6 +11,7 @@ use memhost_sdk::remote::{
     partition_name, plain, to_unix_millis,
 };
 use memhost_sdk::types::{self, *};
+use memhost_sdk::words::is_mark;
 use serde_json::{Value, json};
 
 use crate::api::{ClaudeMem, NAME, Observation, Processing, Use, session};
@@ -113,8 +114,10 @@ impl Service for ClaudeMem {
     fn search(&self, search: &Search<'_>) -> Result<Vec<Record>, Error> {
         let whole = self.observations(search.query, 0, search.most)?;
         let lower = search.query.to_lowercase();
-        let mut words: Vec<_> =
-            lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        let mut words: Vec<_> = lower
+            .split(|c: char| !c.is_alphanumeric() && !is_mark(c))
+            .filter(|word| !word.is_empty())
+            .collect();
         words.sort_by_key(|word| (Reverse(word.len()), *word));
         words.dedup();
         if self.config.semantic || words == [lower.trim()] || whole.len() >= search.most {

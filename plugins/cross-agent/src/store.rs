@@ -7,25 +7,30 @@
 //! | `v` 0 id | the item's vector (`meaning.rs`) |
 //! | `j` 0 id | a job (`provider/jobs.rs`) |
 //! | `m` | the generation: a number that every change makes larger |
+//! | `a` | how the terms of the index were made |
 //! | `d` | ids of a change whose pages are not all written yet |
 
 mod pages;
 
+use memhost_sdk::log;
 use memhost_sdk::storage::{self, Batch};
 use memhost_sdk::types::Error;
 
 use crate::config::Config;
 use crate::index::{Entry, Index, Page};
 use crate::item::Item;
-use crate::text::Analyzer;
+use crate::text::{Analyzer, VERSION};
 use pages::Sizes;
 
 const GENERATION: &[u8] = b"m";
 const UNFINISHED: &[u8] = b"d";
+const ANALYSIS: &[u8] = b"a";
 /// Bytes of one batch of items. The contract's limit is 16 MiB; pages and keys need the rest.
 const BATCH_BYTES: usize = 9 << 20;
 /// Items of one change, so that its writes fit one batch: each has at most two.
 pub(crate) const CHANGE_ITEMS: usize = 1_000;
+/// Items that are read at once while the index is made anew.
+const ITEMS_AT_ONCE: usize = 500;
 /// Pages that are in memory at once while they are rewritten.
 const PAGES_AT_ONCE: usize = 48;
 
@@ -35,6 +40,8 @@ pub(crate) struct Store {
     pub(crate) index: Index,
     /// Converts text into terms.
     pub(crate) analyzer: Analyzer,
+    /// How it does that.
+    analysis: String,
     sizes: Sizes,
     /// The generation of storage that the index shows. None: nothing was read.
     generation: Option<u64>,
@@ -62,6 +69,7 @@ impl Store {
         Self {
             index: Index::default(),
             analyzer: Analyzer::new(&config.language),
+            analysis: format!("{VERSION} {}", config.language),
             sizes: Sizes::default(),
             generation: None,
             numbering: 0,
@@ -89,7 +97,36 @@ impl Store {
             }
         }
         self.generation = Some(stored);
-        self.finish()
+        self.finish()?;
+        self.analyze_anew()
+    }
+
+    /// Makes the terms of every item anew if they were made in another way or for another language.
+    /// A crash in the middle makes the next call begin again.
+    fn analyze_anew(&mut self) -> Result<(), Error> {
+        if self.index.len() == 0
+            || storage::get(ANALYSIS)?.as_deref() == Some(self.analysis.as_bytes())
+        {
+            return Ok(());
+        }
+        log::info!("the words of {} items are indexed anew", self.index.len());
+        let mut all: Vec<_> =
+            self.index.behind(None).map(|(_, known)| (known.page, known.id.clone())).collect();
+        // Each page is written once or twice.
+        all.sort_unstable();
+        for some in all.chunks(ITEMS_AT_ONCE) {
+            let mut entries = Vec::with_capacity(some.len());
+            for (_, id) in some {
+                if let Some(item) = self.item(id)? {
+                    entries.push(Entry::of(&item, &mut self.analyzer));
+                }
+            }
+            let plan = self.sizes.plan(&self.index, entries, &[]);
+            self.rewrite_in_parts(plan)?;
+        }
+        let mut last = Batch::new();
+        last.put_raw(ANALYSIS.to_vec(), self.analysis.clone().into_bytes());
+        self.apply(last)
     }
 
     /// A number that changes when all items get new numbers.
@@ -126,6 +163,9 @@ impl Store {
         }
         let mut batch = Batch::new();
         let mut bytes = 0;
+        if self.index.len() == 0 {
+            batch.put_raw(ANALYSIS.to_vec(), self.analysis.clone().into_bytes());
+        }
         for item in puts {
             let value =
                 serde_json::to_vec(item).map_err(|error| Error::internal(error.to_string()))?;
@@ -232,4 +272,41 @@ fn stored_generation() -> Result<u64, Error> {
     <[u8; 8]>::try_from(value.as_slice())
         .map(u64::from_le_bytes)
         .map_err(|error| corrupt("the generation", &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use memhost_sdk::testing;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_index_of_another_analysis_is_made_anew() {
+        testing::reset(json!({}));
+        let config = |language: &str| Config { language: language.to_owned(), ..Config::default() };
+        let mut none = Store::new(&config("none"));
+        none.refresh().unwrap();
+        let item = |number: usize| -> Item {
+            serde_json::from_value(json!({
+                "id": number.to_string(), "content": "Deploys are frozen", "scope": {},
+                "createdAt": "2026-03-01T00:00:00Z", "updatedAt": "2026-03-01T00:00:00Z",
+            }))
+            .unwrap()
+        };
+        let items: Vec<Item> = (0..=ITEMS_AT_ONCE).map(item).collect();
+        none.change(&items[..ITEMS_AT_ONCE], &[]).unwrap();
+        none.change(&items[ITEMS_AT_ONCE..], &[]).unwrap();
+        let mut english = Store::new(&config("english"));
+        english.refresh().unwrap();
+        let term = english.analyzer.question("deployed")[0];
+        assert_eq!(english.index.of(term).1 as usize, items.len());
+        let written = stored_generation().unwrap();
+        let mut again = Store::new(&config("english"));
+        again.refresh().unwrap();
+        assert_eq!(
+            (again.index.of(term).1 as usize, stored_generation().unwrap()),
+            (items.len(), written)
+        );
+    }
 }

@@ -1,6 +1,6 @@
 //! Converts text into terms.
 
-use memhost_sdk::words::{base_form, is_function_word};
+use memhost_sdk::words::{self, base_form, is_function_word, is_mark, is_spaceless, plain, small};
 use rust_stemmers::{Algorithm, Stemmer};
 use siphasher::sip::SipHasher13;
 use std::collections::HashMap;
@@ -34,6 +34,9 @@ pub(crate) const LANGUAGES: [(&str, Option<Algorithm>); 18] = [
 /// collision only changes a ranking.
 pub(crate) type Term = u64;
 
+/// Increased when the making of terms changes. An index of another version is made anew.
+pub(crate) const VERSION: u32 = 2;
+
 /// Bytes of a stored term.
 pub(crate) const TERM_BYTES: usize = 5;
 
@@ -47,8 +50,12 @@ pub(crate) struct Analyzer {
     stemmer: Option<Stemmer>,
     is_english: bool,
     /// Its keys are chosen by whoever writes, so its hash has a random key.
-    known: HashMap<String, Term>,
+    known: HashMap<String, Terms>,
 }
+
+/// The term of a word, and a second one if its stem is another one without accents: some people
+/// leave them out.
+type Terms = (Term, Option<Term>);
 
 impl Analyzer {
     /// For a language of [`LANGUAGES`]. Words of other languages are not stemmed.
@@ -67,23 +74,30 @@ impl Analyzer {
     /// The terms of a text, in their order, with repetitions. A name such as `memory_saved` or
     /// `sessionId` counts as a whole and in its parts.
     pub(crate) fn terms(&mut self, text: &str) -> Vec<Term> {
-        let mut terms = Vec::new();
-        for word in text.unicode_words() {
-            self.add(&mut terms, word);
-        }
-        terms
+        self.all(text, |_| true)
     }
 
     /// The distinct terms of a question, in their order. The words that every sentence has are left
     /// out. There is a list of them for English only.
     pub(crate) fn question(&mut self, text: &str) -> Vec<Term> {
         let mut seen = rustc_hash::FxHashSet::default();
-        let mut terms = Vec::new();
         let is_english = self.is_english;
-        for word in text.unicode_words().filter(|word| !(is_english && is_function_word(word))) {
-            self.add(&mut terms, word);
-        }
+        let mut terms = self.all(text, |word| !(is_english && is_function_word(word)));
         terms.retain(|term| seen.insert(*term));
+        terms
+    }
+
+    fn all(&mut self, text: &str, is_wanted: impl Fn(&str) -> bool) -> Vec<Term> {
+        let mut terms = Vec::new();
+        for piece in text.split_whitespace() {
+            if piece.contains(is_spaceless) {
+                words::terms(piece).for_each(|word| self.push(&mut terms, &word));
+                continue;
+            }
+            for word in piece.unicode_words().filter(|word| is_wanted(word)) {
+                self.add(&mut terms, word);
+            }
+        }
         terms
     }
 
@@ -91,39 +105,57 @@ impl Analyzer {
         if word.len() > MAX_WORD {
             return;
         }
-        terms.push(self.term(word));
-        if word.chars().all(char::is_alphanumeric) && !word.chars().skip(1).any(char::is_uppercase)
-        {
+        self.push(terms, word);
+        if word.chars().all(is_of_word) && !word.chars().skip(1).any(char::is_uppercase) {
             return;
         }
         let parts: Vec<&str> = parts(word).collect();
         if parts.len() > 1 {
-            terms.extend(parts.into_iter().map(|part| self.term(part)));
+            parts.into_iter().for_each(|part| self.push(terms, part));
         }
     }
 
-    fn term(&mut self, word: &str) -> Term {
-        if let Some(term) = self.known.get(word) {
-            return *term;
+    fn push(&mut self, terms: &mut Vec<Term>, word: &str) {
+        let (term, other) = self.term(word);
+        terms.push(term);
+        terms.extend(other);
+    }
+
+    fn term(&mut self, word: &str) -> Terms {
+        if let Some(known) = self.known.get(word) {
+            return *known;
         }
-        let lower = word.to_lowercase();
-        let base = base_form(&lower).filter(|_| self.is_english).unwrap_or(&lower);
-        let term = match &self.stemmer {
-            Some(stemmer) => hash(b"term", stemmer.stem(base).as_bytes()),
-            None => hash(b"term", base.as_bytes()),
-        };
-        let term = term >> (u64::BITS as usize - 8 * TERM_BYTES);
+        let lower = small(word);
+        let bare = plain(&lower);
+        // English has no accents that a stemmer uses.
+        let own = if self.is_english { &bare } else { &lower };
+        let base = base_form(own).filter(|_| self.is_english).unwrap_or(own);
+        let (term, other) = (self.stemmed(base), self.stemmed(&bare));
+        let is_other = !self.is_english && other != term;
+        let terms = (term, is_other.then_some(other));
         if self.known.len() >= REMEMBERED {
             self.known.clear();
         }
-        self.known.insert(word.to_owned(), term);
-        term
+        self.known.insert(word.to_owned(), terms);
+        terms
     }
+
+    fn stemmed(&self, word: &str) -> Term {
+        let term = match &self.stemmer {
+            Some(stemmer) => hash(b"term", plain(&stemmer.stem(word)).as_bytes()),
+            None => hash(b"term", plain(word).as_bytes()),
+        };
+        term >> (u64::BITS as usize - 8 * TERM_BYTES)
+    }
+}
+
+fn is_of_word(c: char) -> bool {
+    c.is_alphanumeric() || is_mark(c)
 }
 
 /// Splits a name at every sign, and before a capital letter that follows a small one.
 fn parts(word: &str) -> impl Iterator<Item = &str> {
-    word.split(|c: char| !c.is_alphanumeric()).flat_map(camel).filter(|part| !part.is_empty())
+    word.split(|c: char| !is_of_word(c)).flat_map(camel).filter(|part| !part.is_empty())
 }
 
 fn camel(word: &str) -> Vec<&str> {
@@ -163,10 +195,26 @@ mod tests {
         assert_eq!(name[1..], english.terms("memory saved"));
         assert_eq!(english.terms("sessionId")[1..], english.terms("session Id"));
         assert_eq!(english.terms("HTTP").len(), 1);
-        assert_eq!(english.terms("標識 – ok…").len(), 3);
+        assert_eq!(english.terms("標識 – ok…").len(), 4, "and the two letters together");
         assert!(english.terms(&"x".repeat(MAX_WORD + 1)).is_empty());
         let mut none = Analyzer::new("none");
         assert_ne!(none.terms("deploys"), none.terms("deploy"));
+    }
+
+    #[test]
+    fn spellings_of_a_word_are_one_term() {
+        let mut english = Analyzer::new("english");
+        for (one, other) in
+            [("İstanbul", "istanbul"), ("Straße", "strasse"), ("gal\u{327}a", "gaļa")]
+        {
+            assert_eq!(english.terms(one), english.terms(other), "{one}");
+        }
+        let sentence = english.terms("사용자는 회의를 싫어한다");
+        let asked = english.terms("회의");
+        assert!(asked.len() == 3 && asked.iter().all(|term| sentence.contains(term)));
+        let mut french = Analyzer::new("french");
+        let (told, asked) = (french.terms("parlée"), french.question("parlee"));
+        assert!(asked.iter().all(|term| told.contains(term)), "{told:?} {asked:?}");
     }
 
     #[test]

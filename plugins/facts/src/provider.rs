@@ -8,7 +8,7 @@ use memhost_sdk::types::{
     ForgetResponse, GetResponse, Intent, ListPage, ListRequest, Permission, ProfileResponse,
     QueryRequest, RecordId, Scope, Score, Snippet, UpsertRequest, UpsertResponse,
 };
-use memhost_sdk::words::is_function_word;
+use memhost_sdk::words::{is_function_word, pieces, terms};
 use memhost_sdk::{Correction, Profile, Provider};
 use serde_json::{Map, Value};
 
@@ -218,27 +218,15 @@ impl Facts {
 /// The share of a query's words that a text contains; none if it contains none of them. Words that
 /// every sentence has do not count. A query without any word matches every text.
 fn share(query: &str, text: &str) -> Option<f64> {
-    if words(query).next().is_none() {
+    if terms(query).next().is_none() {
         return Some(0.0);
     }
-    let telling = query
-        .split(|c: char| !c.is_alphanumeric() && !is_apostrophe(c))
-        .filter(|word| !is_function_word(word));
-    let asked: HashSet<String> = telling.flat_map(words).collect();
-    let there: HashSet<String> = words(text).collect();
+    let telling = pieces(query).filter(|word| !is_function_word(word));
+    let asked: HashSet<String> = telling.flat_map(terms).collect();
+    let there: HashSet<String> = terms(text).collect();
     let found = asked.intersection(&there).count();
     #[allow(clippy::cast_precision_loss, reason = "a handful of words")]
     (found > 0).then(|| found as f64 / asked.len() as f64)
-}
-
-fn is_apostrophe(c: char) -> bool {
-    c == '\'' || c == '\u{2019}'
-}
-
-fn words(text: &str) -> impl Iterator<Item = String> {
-    text.split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
 }
 
 /// The end of a page: the key of a list in hexadecimal, and the number of a fact in it.

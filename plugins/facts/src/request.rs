@@ -113,8 +113,8 @@ impl Draft {
 }
 
 fn plain(text: &str) -> String {
-    let line = line(text).to_lowercase();
-    line.trim_end_matches(['.', '!', ' ']).to_owned()
+    let line = line(text);
+    memhost_sdk::words::small(&line).trim_end_matches(['.', '!', ' ']).to_owned()
 }
 
 /// The members of a JSON object of a request.

@@ -6,4 +6,4 @@ mod tree;
 
 pub(crate) use names::{new_path, renamed};
 pub(crate) use transaction::Write;
-pub(crate) use tree::{Files, Stamp, folder};
+pub(crate) use tree::{Files, Stamp, folder, tell};

@@ -10,21 +10,19 @@ mod write;
 
 use std::time::Duration;
 
-use memhost_sdk::types::Error;
+use memhost_sdk::types::{Error, Snippet};
+use memhost_sdk::{MAX_TEXT_BYTES, is_record_id};
 
 use crate::config::{Config, Language};
-use crate::files::{Files, Stamp, folder};
+use crate::files::{Files, Stamp, folder, tell};
 use crate::hash::hash;
 use crate::index::{Doc, DocId, Entry, Index, Pages, stored_size};
-use crate::record::{Record, Shown};
+use crate::record::{Record, Shown, snippet};
 use crate::text::Analyzer;
 use cache::Cache;
 use embed::Embedded;
 use folders::Folders;
 use watch::Watch;
-
-/// The longest id that the contract allows, in bytes.
-const LONGEST_ID: usize = 512;
 
 /// The records of one binding.
 pub(crate) struct Library {
@@ -93,7 +91,7 @@ impl Library {
             self.drop_doc(number);
             return Ok(None);
         };
-        let record = Record::decode(&content);
+        let record = Self::decode(&path, &content);
         if found != stamp {
             self.insert(&path, found, &record)?;
         }
@@ -115,10 +113,25 @@ impl Library {
         if !is_current {
             let Some(record) = self.read(id)? else { return Ok(None) };
             let Some((number, _)) = self.find(id) else { return Ok(None) };
-            self.kept.put(number, Shown::of(id, record, company), self.watch.now);
+            let shown = Shown::of(self.snippet(id, record, company));
+            self.kept.put(number, shown, self.watch.now);
         }
         let Some((number, _)) = self.find(id) else { return Ok(None) };
         Ok(self.kept.get(number).map(|shown| (number, shown)))
+    }
+
+    /// A record as it is answered with its whole text.
+    pub(crate) fn snippet(&self, id: &str, record: Record, company: &str) -> Snippet {
+        let (snippet, problems) = snippet(id, record, company);
+        if let Some((_, doc)) = self.find(id) {
+            problems.iter().for_each(|problem| tell(&doc.path, problem));
+        }
+        snippet
+    }
+
+    /// The file of a record.
+    pub(crate) fn path(&self, id: &str) -> String {
+        self.find(id).map(|(_, doc)| doc.path.to_string()).unwrap_or_default()
     }
 
     /// A time for a new record: now, but later than all times before, so that times have the order
@@ -131,10 +144,31 @@ impl Library {
         jiff::Timestamp::from_microsecond(self.latest).unwrap_or_default()
     }
 
+    /// Reads the content of a file.
+    fn decode(path: &str, content: &str) -> Record {
+        let mut record = Record::decode(content);
+        if let Some(unread) = &record.front.unread {
+            let what = format!(
+                "has front matter that cannot be read and is treated as text until it is repaired: \
+                 line {}: {}",
+                unread.line, unread.reason
+            );
+            tell(path, &what);
+        }
+        if record.text.len() > MAX_TEXT_BYTES {
+            tell(path, "has more than 1 MiB of text, whose end is left out; split it");
+            record.text.truncate(record.text.floor_char_boundary(MAX_TEXT_BYTES));
+        }
+        record
+    }
+
     /// Updates the index from one file.
     fn reindex(&mut self, path: &str) -> Result<(), Error> {
         match self.files.read(path)? {
-            Some((content, stamp)) => self.insert(path, stamp, &Record::decode(&content)),
+            Some((content, stamp)) => {
+                let record = Self::decode(path, &content);
+                self.insert(path, stamp, &record)
+            }
             None => {
                 if let Some(number) = self.index.by_path(path) {
                     self.drop_doc(number);
@@ -165,17 +199,21 @@ impl Library {
     fn id_of(&mut self, path: &str, record: &Record) -> Result<String, Error> {
         let by_path = || {
             let id = format!("file:{path}");
-            if id.len() <= LONGEST_ID {
+            if is_record_id(&id) {
                 id
             } else {
                 format!("file:{:016x}", hash(b"path", path.as_bytes()))
             }
         };
-        let Some(id) =
-            record.front.id.clone().filter(|id| !id.is_empty() && id.len() <= LONGEST_ID)
-        else {
+        let Some(id) = record.front.id.clone().filter(|id| !id.is_empty()) else {
             return Ok(by_path());
         };
+        if !is_record_id(&id) {
+            let what = "has an id with a control character or of more than 512 bytes, which is \
+                        left out; shorten it";
+            tell(path, what);
+            return Ok(by_path());
+        }
         let Some((holder, held)) =
             self.find(&id).map(|(number, doc)| (number, doc.path.to_string()))
         else {
@@ -194,10 +232,10 @@ impl Library {
             self.folders.doubt(folder(&held));
             return Ok(id);
         }
-        log::warn!(
-            "{path} has the id of {held} and is treated as a separate record; give it another id \
-             or none"
+        let what = format!(
+            "has the id of {held} and is treated as a separate record; give it another id or none"
         );
+        tell(path, &what);
         Ok(by_path())
     }
 

@@ -8,14 +8,14 @@ mod tree;
 mod writing;
 
 use memhost_sdk::types::*;
-use memhost_sdk::{Correction, Explain, Provider};
+use memhost_sdk::{Correction, Explain, MAX_TEXT_BYTES, Provider};
 use serde_json::{Map, Value, json};
 
 use crate::config::{Config, schema};
 use crate::index::{Partition, matches, partition};
 use crate::library::Library;
 use crate::rank::Scratch;
-use crate::record::{Record, snippet, source_fields};
+use crate::record::{Record, Unread, source_fields};
 use request::object;
 
 /// The most bytes of text in a list's answer. This is well below the limit of a call.
@@ -96,8 +96,10 @@ impl Provider for LocalMarkdown {
             }
             last = Some(key);
             if let Some(record) = self.read_visible(&id, &request.scope, filter.as_ref())? {
-                bytes += record.text.len();
-                items.push(snippet(&id, record, &request.scope.company_id));
+                let item = self.library.snippet(&id, record, &request.scope.company_id);
+                let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+                bytes += item.text.len() + length(&item.metadata) + length(&item.summary);
+                items.push(item);
             }
         }
         let continuation = match last {
@@ -112,7 +114,8 @@ impl Provider for LocalMarkdown {
         self.library.refresh()?;
         let record = self.read_visible(&id, &scope, None)?;
         self.library.save()?;
-        Ok(record.map(|record| snippet(&id, record, &scope.company_id)).into())
+        let found = record.map(|record| self.library.snippet(&id, record, &scope.company_id));
+        Ok(found.into())
     }
 
     fn forget(&mut self, request: ForgetRequest) -> Result<ForgetResponse, Error> {
@@ -151,7 +154,23 @@ impl Correction for LocalMarkdown {
                 request.id
             )));
         };
-        record.text = write.text;
+        if let Some(unread) = record.front.unread.clone() {
+            let is_text_alone = write.summary.is_none()
+                && write.metadata.is_none()
+                && write.source.is_none()
+                && write.created_at.is_none()
+                && write.expires_at.is_none();
+            if !is_text_alone || unread.end > MAX_TEXT_BYTES {
+                let path = self.library.path(&request.id);
+                return Err(unread_front("patch.record", &path, &unread));
+            }
+            record.set_text(write.text);
+            self.library.write(&[(request.id.clone(), record)])?;
+            self.leave_job()?;
+            let (record_id, superseded) = (request.id, None);
+            return Ok(CorrectResponse { record_id, superseded, usage: Vec::new() });
+        }
+        record.set_text(write.text);
         record.front.id = Some(request.id.clone());
         record.front.updated_at = Some(self.library.now().to_string());
         // A summary of the text before would keep what was corrected.
@@ -188,6 +207,20 @@ impl Explain for LocalMarkdown {
         let words = self.library.analyzer.telling(&request.query);
         Ok(Explanation { query: json!({"words": words}).to_string(), hits })
     }
+}
+
+/// Refuses a change that would lose what a person wrote above a text.
+fn unread_front(field: &str, path: &str, unread: &Unread) -> Error {
+    Error::invalid(
+        field,
+        format!(
+            "would lose the front matter of {}, which cannot be read at line {}: {}; repair it, or \
+             correct the text alone",
+            path.escape_debug(),
+            unread.line,
+            unread.reason
+        ),
+    )
 }
 
 impl LocalMarkdown {

@@ -77,7 +77,7 @@ pub(crate) struct Question<'a> {
 /// The terms whose lists a question needs.
 pub(crate) fn terms(analyzer: &Analyzer, question: &str) -> Vec<Term> {
     let mut terms = analyzer.question(question);
-    terms.extend(words(question).map(|(_, word)| Analyzer::name(&word)));
+    terms.extend(words(question).map(|word| Analyzer::name(&word.text)));
     terms
 }
 

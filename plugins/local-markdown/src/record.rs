@@ -1,14 +1,15 @@
 //! A record and its file: front matter between `---` lines, then the text, byte for byte.
 
+mod above;
 mod fields;
 mod front;
 mod shown;
 
 pub(crate) use fields::{instant, scope_fields, source_fields};
-pub(crate) use front::Front;
+pub(crate) use front::{Front, Unread};
 pub(crate) use shown::{Shown, snippet};
 
-use memhost_sdk::types::SourceRef;
+use above::Above;
 
 /// Front matter and text.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -24,6 +25,9 @@ const FENCE: &str = "---\n";
 impl Record {
     /// The file's content.
     pub(crate) fn encode(&self) -> String {
+        if self.front.unread.is_some() {
+            return self.text.clone();
+        }
         let mut out = String::with_capacity(self.text.len() + 512);
         out.push_str(FENCE);
         self.front.encode(&mut out);
@@ -34,41 +38,32 @@ impl Record {
 
     /// Reads a file's content. Without readable front matter the whole content is text.
     pub(crate) fn decode(content: &str) -> Self {
-        let whole = || Self { front: Front::default(), text: content.to_owned() };
-        let visible = content.strip_prefix('\u{feff}').unwrap_or(content);
-        let Some(rest) = visible.strip_prefix(FENCE).or_else(|| visible.strip_prefix("---\r\n"))
-        else {
-            return whole();
+        let whole =
+            |unread| Self { front: Front { unread, ..Front::default() }, text: content.to_owned() };
+        let Some(above) = Above::of(content) else { return whole(None) };
+        let read = match above.is_closed {
+            true => Front::decode(above.head),
+            false => Err((above.line, "no line `---` ends it".to_owned())),
         };
-        let Some((head, text)) = split_fence(rest) else { return whole() };
-        match Front::decode(head) {
-            Ok(front) => Self { front, text: text.to_owned() },
-            Err(reason) => {
-                log::warn!(
-                    "a file's front matter cannot be read and is treated as text until it is \
-                     repaired: {reason}"
-                );
-                whole()
+        match read {
+            Ok(front) => Self { front, text: content[above.end..].to_owned() },
+            // Between two lines that only separate paragraphs there is text, too.
+            Err(_) if !above.has_names() => whole(None),
+            Err((line, reason)) => {
+                whole(Some(Unread { end: above.end, line: above.line + line, reason }))
             }
         }
     }
 
-    /// Its source, if that is known.
-    pub(crate) fn source(&self, company: &str) -> Option<SourceRef> {
-        fields::source(&self.front.source, company)
+    /// Replaces the text. What a person wrote above it and cannot be read stays as it is.
+    pub(crate) fn set_text(&mut self, text: String) {
+        let kept = self.front.unread.as_ref().and_then(|unread| self.text.get(..unread.end));
+        self.text = match kept {
+            None => text,
+            Some(kept) if kept.ends_with('\n') => format!("{kept}{text}"),
+            Some(kept) => format!("{kept}\n{text}"),
+        };
     }
-}
-
-/// The lines before the next `---` line, and everything after it.
-fn split_fence(rest: &str) -> Option<(&str, &str)> {
-    let mut at = 0;
-    for line in rest.split_inclusive('\n') {
-        if matches!(line, "---\n" | "---\r\n" | "---") {
-            return Some((&rest[..at], &rest[at + line.len()..]));
-        }
-        at += line.len();
-    }
-    None
 }
 
 #[cfg(test)]
@@ -156,8 +151,42 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_read_above_a_text_stays_when_the_text_is_replaced() {
+        for (above, line) in [
+            ("---\ntitle: Frozen\ntags: [deploy]\ntitle: Frozen\n---\n", 4),
+            ("\u{feff}---\r\ntitle: \"Frozen\r\n---\r\n", 2),
+            ("\n--- \ntitle: [\n...\n", 3),
+            ("---\ntitle: Frozen\ntags:\n- a\n  - b\n\t- c\n", 1),
+        ] {
+            let content = format!("{above}\nDeploys are frozen.\n");
+            let mut record = Record::decode(&content);
+            let unread = record.front.unread.clone().unwrap();
+            assert_eq!((record.text.as_str(), record.encode()), (&*content, content.clone()));
+            assert!(unread.line >= line, "{unread:?}");
+            record.set_text("Not any more.".to_owned());
+            assert_eq!(record.encode(), format!("{above}Not any more."));
+            assert_eq!(Record::decode(&record.encode()).front.unread, Some(unread));
+        }
+    }
+
+    #[test]
+    fn front_matter_is_read_as_people_write_it() {
+        for fences in [("\n\n---\n", "---\n"), ("--- \t\n", "---  \n"), ("---\n", "...\n")] {
+            let record = Record::decode(&format!("{}summary: s\n{}text", fences.0, fences.1));
+            assert_eq!((record.front.summary.as_deref(), &*record.text), (Some("s"), "text"));
+        }
+    }
+
+    #[test]
     fn a_file_without_front_matter_is_all_text() {
-        for text in ["plain", "", "---\nnever closed", "--- \nx\n---\n", "---\n: [\n---\nx"] {
+        for text in [
+            "plain",
+            "",
+            "---\nnever closed",
+            "--- \nx\n---\n",
+            "---\n: [\n---\nx",
+            "---\nSome prose\n---\nand more",
+        ] {
             assert_eq!(
                 Record::decode(text),
                 Record { front: Front::default(), text: text.to_owned() }

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use memhost_journal::{Entry, entries};
-use memhost_sdk::log;
 use memhost_sdk::remote::{Record, Tag, utc};
+use memhost_sdk::warn_once;
 use memhost_sdk::words::Words;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -87,8 +87,9 @@ impl Days {
             else {
                 continue;
             };
-            if entry.file_type()?.is_file() {
-                let metadata = entry.metadata()?;
+            // Gone since it was listed.
+            let Ok(metadata) = entry.metadata() else { continue };
+            if metadata.is_file() {
                 stamps.insert(day.to_owned(), (metadata.modified()?, metadata.len()));
             }
         }
@@ -131,15 +132,21 @@ impl Days {
         match fs::read_to_string(self.root.join(format!("{day}{END}"))) {
             Ok(content) => Ok(Some(content)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::new(error.kind(), format!("{day}{END}: {error}"))),
+            Err(error) => {
+                let day = day.escape_debug();
+                Err(Error::new(error.kind(), format!("{day}{END}: {error}")))
+            }
         }
     }
 
-    /// The same, and none for what is not UTF-8 and so no record.
+    /// The same, and none for what is not UTF-8 or may not be read, and so no record.
     fn readable(&self, day: &str) -> Result<Option<String>> {
         match self.content(day) {
-            Err(error) if error.kind() == ErrorKind::InvalidData => {
-                log::warn!("{error}; it is left out until it is saved as UTF-8");
+            Err(error)
+                if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::PermissionDenied) =>
+            {
+                let right = "save it as UTF-8 and make it readable for the host";
+                warn_once(&format!("{error}; it is left out until then: {right}"));
                 Ok(None)
             }
             content => content,

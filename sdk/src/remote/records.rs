@@ -172,7 +172,7 @@ impl<'a, S: Service> Records<'a, S> {
             all.retain(fits);
             all.sort_by_key(|record| Reverse(record.updated_at.clone()));
             all.truncate(top_k);
-            return Ok(all.into_iter().map(Record::snippet).collect::<Vec<_>>().into());
+            return Ok(self.shown(all, scope).into());
         }
         let (most, members) = (S::MOST_HITS, filter.texts());
         let is_narrow =
@@ -186,7 +186,7 @@ impl<'a, S: Service> Records<'a, S> {
             hits.retain(fits);
             hits.truncate(top_k);
             if are_all || hits.len() == top_k {
-                return Ok(hits.into_iter().map(Record::snippet).collect::<Vec<_>>().into());
+                return Ok(self.shown(hits, scope).into());
             }
             asked = most;
         }
@@ -212,11 +212,7 @@ impl<'a, S: Service> Records<'a, S> {
                 whole(all, |record| &record.id, are_all, cursor, request.limit)
             }
         };
-        Ok(ListPage {
-            items: items.into_iter().map(Record::snippet).collect(),
-            continuation,
-            usage: Vec::new(),
-        })
+        Ok(ListPage { items: self.shown(items, &request.scope), continuation, usage: Vec::new() })
     }
 
     /// The call of the provider.
@@ -224,7 +220,7 @@ impl<'a, S: Service> Records<'a, S> {
     /// # Errors
     /// The error of the service or of storage.
     pub fn get(&self, id: &str, scope: &Scope) -> Result<GetResponse, Error> {
-        Ok(self.find(id, scope)?.map(Record::snippet).into())
+        Ok(self.find(id, scope)?.map(|record| self.one_shown(record, scope)).into())
     }
 
     /// The call of the provider. Each record is read back before it counts as forgotten. Where a

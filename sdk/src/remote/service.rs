@@ -42,7 +42,8 @@ impl Record {
     /// most 80 characters.
     pub fn node(&self, path: String, has_children: bool) -> Node {
         let label = self.text.lines().next().unwrap_or_default().chars().take(LABEL).collect();
-        Node { path, label, has_children, record_id: Some(self.known_as().to_owned()) }
+        let record_id = Some(self.known_as()).filter(|id| crate::is_record_id(id));
+        Node { path, label, has_children, record_id: record_id.map(str::to_owned) }
     }
 
     pub(super) fn snippet(self) -> Snippet {

@@ -2,7 +2,7 @@
 
 use super::records::given;
 use super::{Record, Records, Service, Tag};
-use crate::types::{Error, Scope};
+use crate::types::{Error, Scope, Snippet};
 
 impl<S: Service> Records<'_, S> {
     /// Adds what takes the place of a record, then deletes the record. What is noted between makes
@@ -49,9 +49,32 @@ impl<S: Service> Records<'_, S> {
         Ok(())
     }
 
-    /// Whether a record of the service is one that this scope may see.
+    /// Whether a record of the service is one that this scope may see. One whose id the host would
+    /// refuse is none.
     pub fn shows(&self, record: &Record, scope: &Scope) -> bool {
+        let id = record.known_as();
+        if !crate::is_record_id(id) {
+            let id = id.escape_debug();
+            crate::warn_once(&format!(
+                "the record `{id}` is left out; its id is no id of a record"
+            ));
+            return false;
+        }
         record.tag.is_visible_in(scope) && self.is_current(record)
+    }
+
+    /// Records as they are answered.
+    pub(super) fn shown(&self, records: Vec<Record>, scope: &Scope) -> Vec<Snippet> {
+        records.into_iter().map(|record| self.one_shown(record, scope)).collect()
+    }
+
+    /// A record as it is answered.
+    pub(super) fn one_shown(&self, record: Record, scope: &Scope) -> Snippet {
+        let mut snippet = record.snippet();
+        for problem in snippet.fit(&scope.company_id) {
+            crate::warn_once(&format!("the record `{}` {problem}", snippet.id));
+        }
+        snippet
     }
 
     /// Whether no other record took its place.

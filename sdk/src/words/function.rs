@@ -42,6 +42,24 @@ pub fn is_function_word(word: &str) -> bool {
     word.split('\'').all(|part| ENGLISH.binary_search(&part).is_ok())
 }
 
+/// The parts of a text between spaces and punctuation, to ask [`is_function_word`] of each:
+/// apostrophes stay, and so do accents and capitals.
+///
+/// ```
+/// use memhost_sdk::words::{is_function_word, pieces, terms};
+///
+/// let asked = pieces("Who doesn't like the café?").filter(|word| !is_function_word(word));
+/// assert_eq!(asked.flat_map(terms).collect::<Vec<_>>(), ["like", "cafe"]);
+/// ```
+pub fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let is_between = |sign: char| match sign {
+        '\'' | '\u{2019}' => false,
+        '\u{2010}'..='\u{2027}' | '\u{3000}'..='\u{3003}' | '\u{ff01}'..='\u{ff0f}' => true,
+        sign => sign.is_whitespace() || sign.is_ascii_punctuation(),
+    };
+    text.split(is_between).filter(|piece| !piece.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -42,7 +42,10 @@ async fn journals_are_imported_once_and_exported_and_imported_elsewhere() {
     let report = fine(&place, &import).await;
     assert_eq!(
         report,
-        json!({"files": 2, "entries": 3, "imported": 3, "unchanged": 0, "private": 0, "apart": 0})
+        json!({
+            "files": 2, "entries": 3, "imported": 3, "unchanged": 0, "private": 0, "apart": 0,
+            "leftOut": [],
+        })
     );
     let first = place.records("widgets").await;
     let chose =
@@ -157,6 +160,32 @@ async fn what_is_no_journal_is_named_and_a_failed_export_leaves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_journal_that_is_odd_keeps_no_other_one_out() {
+    let place = Place::new().await;
+    let memory = journals(&place);
+    let long = "long ".repeat(300_000);
+    let day = format!("# 2026-03-02\n\n### 08:00\n{long}\n\n### 08:30\nafter the long one\n");
+    fs::write(memory.join("2026-03-02.md"), day).unwrap();
+    fs::write(memory.join("2026-03-03.md"), b"### 12:00\ncaf\xe9\n").unwrap();
+    let marked = "\u{feff}# 2026-03-04\n\n### 10:00\n\n<!-- session:s9 turn:t -->\n- marked\n";
+    fs::write(memory.join("2026-03-04.md"), marked).unwrap();
+    let import = ["memsearch", "import", text(&memory), "--project", "widgets"];
+    let report = fine(&place, &import).await;
+    assert_eq!((&report["imported"], &report["entries"]), (&json!(5), &json!(6)), "{report}");
+    let left_out = report["leftOut"].as_array().unwrap();
+    assert_eq!(left_out.len(), 2, "{left_out:?}");
+    for (number, says) in
+        [(0, "2026-03-02.md, the entry at line 3: the text is"), (1, "2026-03-03.md")]
+    {
+        assert!(left_out[number].as_str().unwrap().starts_with(says), "{left_out:?}");
+    }
+    let records = place.records("widgets").await;
+    let marked = records.iter().find(|record| record["text"] == "- marked").unwrap();
+    assert_eq!(marked["metadata"]["sessionId"], "s9");
+    assert!(records.iter().any(|record| record["text"] == "after the long one"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_of_memori_is_imported_once() {
     let place = Place::new().await;
     let file = place.file("memori.db");
@@ -168,7 +197,10 @@ async fn a_database_of_memori_is_imported_once() {
         .unwrap();
     let import = ["memori", "import", text(&file), "--project", "shop"];
     let report = fine(&place, &import).await;
-    assert_eq!(report, json!({"rows": 6, "imported": 6, "unchanged": 0, "messages": 2}));
+    assert_eq!(
+        report,
+        json!({"rows": 6, "imported": 6, "unchanged": 0, "messages": 2, "leftOut": []})
+    );
     let first = place.records("shop").await;
     let mut texts: Vec<_> = first.iter().map(|record| record["text"].as_str().unwrap()).collect();
     texts.sort_unstable();
@@ -224,6 +256,22 @@ async fn a_database_of_memori_is_imported_once() {
     drop(store);
     let again = fine(&place, &import).await;
     assert_eq!((&again["imported"], &again["unchanged"]), (&json!(1), &json!(6)), "{again}");
+    // One row that no host takes, and one behind it.
+    Connection::open(&file)
+        .unwrap()
+        .execute_batch(
+            "INSERT INTO memori_entity_fact SELECT 10, 'u-10', entity_id, \
+             printf('%.1200000c', 'x'), content_embedding, 1, date_last_time, 'y', date_created, \
+             NULL FROM memori_entity_fact WHERE id = 4;
+             INSERT INTO memori_entity_fact SELECT 11, 'u-11', entity_id, 'Bob has a dog', \
+             content_embedding, 1, date_last_time, 'z', date_created, NULL
+             FROM memori_entity_fact WHERE id = 4;",
+        )
+        .unwrap();
+    let again = fine(&place, &import).await;
+    assert_eq!((&again["imported"], &again["unchanged"]), (&json!(1), &json!(7)), "{again}");
+    let left_out = again["leftOut"][0].as_str().unwrap();
+    assert!(left_out.starts_with("memori_entity_fact 10: the text is"), "{again}");
     let other = place.file("other.db");
     Connection::open(&other).unwrap().execute_batch("CREATE TABLE x (y)").unwrap();
     for (file, says) in

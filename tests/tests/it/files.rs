@@ -230,6 +230,23 @@ async fn listings_count_as_computing_and_others_are_served_meanwhile() {
     assert!(served > 5, "the innocent binding was served {served} times");
 }
 
+#[tokio::test]
+async fn a_name_that_is_not_utf8_hides_no_other_entry() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+    let host = abused(BindingLimits::default()).await;
+    assert_eq!(abuse(&host, "list").await.0, 0);
+    let directory = directory_of(&host, "hostile");
+    std::fs::write(directory.join(OsStr::from_bytes(b"caf\xe9.txt")), "x").unwrap();
+    std::fs::create_dir(directory.join(OsStr::from_bytes(b"\xff"))).unwrap();
+    crowd(&directory, 500);
+    assert_eq!(abuse(&host, "list").await, (500, "not refused".to_owned()));
+    let log = &host.operations("hostile").await.unwrap()[0].log;
+    for name in ["`caf\\xe9.txt`", "`\\xff`"] {
+        assert!(log.iter().any(|line| line.text.contains(name)), "{name}: {log:?}");
+    }
+}
+
 /// A host in a process of its own.
 struct Process(Child, String);
 

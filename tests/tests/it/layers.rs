@@ -26,7 +26,7 @@ const ROWS: &[&[&str]] = &[
     &["access", "records"],
     &["store", "sandbox", "embeddings", "pii", "builtin"],
     &["ports"],
-    &["types", "tokens", "config-schema", "executor", "files", "journal"],
+    &["types", "tokens", "config-schema", "executor", "files", "journal", "words"],
 ];
 
 /// Libraries that these crates alone may use.

@@ -47,15 +47,17 @@ pub(super) async fn import(args: ImportArgs) -> Result<()> {
         line = program.receive()?;
     }
     write(&mut import, batch, &sessions, project).await?;
-    let Report { imported, unchanged } = import.report;
+    let report = import.report;
+    let Report { imported, unchanged, left_out } = &report;
     let answer = json!({
         "rows": rows, "sessions": sessions.len(), "imported": imported, "unchanged": unchanged,
-        "events": events,
+        "events": events, "leftOut": left_out,
     });
     session.tell(&answer, || {
         let (rows, sessions) =
             (counted(rows, "row", "rows"), counted(sessions.len(), "session", "sessions"));
-        format!("{rows} of {sessions}: {imported} imported, {unchanged} unchanged")
+        let complaint = report.complaint();
+        format!("{rows} of {sessions}: {imported} imported, {unchanged} unchanged{complaint}")
     })
 }
 
@@ -83,15 +85,24 @@ async fn write(
     let mut by_project: BTreeMap<String, Vec<RecordWrite>> = BTreeMap::new();
     for (table, row) in rows {
         let project = named.map_or_else(|| project_of(&row), str::to_owned);
-        by_project
-            .entry(project.clone())
-            .or_default()
-            .extend(item(table, &row, sessions, &project));
+        let number = row.get("id").map(ToString::to_string).unwrap_or_default();
+        let place = || format!("{} {number}", table.name());
+        let record = item(table, &row, sessions, &project);
+        let record = record.filter(|record| import.takes(record, place));
+        by_project.entry(project).or_default().extend(record);
     }
     for (project, records) in by_project {
         import.write(Some(&project), None, records).await?;
     }
     Ok(())
+}
+
+/// The most bytes of a title; the host takes 16 KiB of details, in which a sign may have six.
+const TITLE: usize = 2 << 10;
+
+/// The title of a session.
+fn title(row: &Row) -> Option<&str> {
+    text(row, "custom_title").map(|title| &title[..title.floor_char_boundary(TITLE)])
 }
 
 /// Events of one request; the host takes 1,000.
@@ -114,7 +125,7 @@ async fn send(session: &Session, scope: &ScopeArgs, sessions: &Sessions) -> Resu
                 "sessionId": session_id(row),
                 "agentKind": agent_kind(row),
                 "occurredAt": at,
-                "details": {"importedFrom": "claude-mem", "title": text(row, "custom_title")},
+                "details": {"importedFrom": "claude-mem", "title": title(row)},
             });
             for (name, value) in [("agentId", &session.agent), ("runId", &scope.run)] {
                 if let Some(value) = value {

@@ -7,12 +7,8 @@ use serde_json::json;
 
 use super::records::imported;
 use super::row::{
-    OURS, PREFERENCE, Row, Sessions, Table, agent_kind, hash, session_id, text, time,
+    MAX_ROW, OURS, PREFERENCE, Row, Sessions, Table, agent_kind, hash, session_id, text, time,
 };
-
-/// The longest row that is kept beside the record, in bytes of JSON; the host takes 256 KiB of
-/// metadata.
-const MAX_ROW: usize = 200 << 10;
 
 /// The record of a row; none where the row has no text.
 pub(super) fn item(

@@ -5,12 +5,12 @@ use std::ffi::OsStr;
 
 use jiff::Timestamp;
 use memhost_types::{RecordId, RecordWrite, TextId, counted};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::import::ImportArgs;
 use super::program::{Line, Program};
 use super::records::{Import, Report, imported};
-use super::row::{Row, clean, hash, text};
+use super::row::{MAX_ROW, Row, clean, hash, text};
 use crate::Result;
 
 /// Records of one subject that are written together.
@@ -31,8 +31,11 @@ pub(super) async fn import(args: ImportArgs) -> Result<()> {
         rows += 1;
         messages += row.get("messages").and_then(|count| count.as_u64()).unwrap_or_default();
         let subject = text(&row, "entity").map(clean);
+        let number = row.get("id").map(ToString::to_string).unwrap_or_default();
+        let record = record(&table, &row, args.scope.project.as_deref())
+            .filter(|record| import.takes(record, || format!("{table} {number}")));
         let records = waiting.entry(subject.clone()).or_default();
-        records.extend(record(&table, &row, args.scope.project.as_deref()));
+        records.extend(record);
         if records.len() == BATCH {
             let records = std::mem::take(records);
             import.write(None, subject.as_deref(), records).await?;
@@ -41,15 +44,19 @@ pub(super) async fn import(args: ImportArgs) -> Result<()> {
     for (subject, records) in waiting {
         import.write(None, subject.as_deref(), records).await?;
     }
-    let Report { imported, unchanged } = import.report;
-    let answer =
-        json!({"rows": rows, "imported": imported, "unchanged": unchanged, "messages": messages});
+    let report = import.report;
+    let Report { imported, unchanged, left_out } = &report;
+    let answer = json!({
+        "rows": rows, "imported": imported, "unchanged": unchanged, "messages": messages,
+        "leftOut": left_out,
+    });
     session.tell(&answer, || {
         let (rows, messages) =
             (counted(rows, "row", "rows"), counted(messages, "message", "messages"));
         format!(
             "{rows}: {imported} imported, {unchanged} unchanged; {messages} of conversations are \
-             no memory and left out"
+             no memory and left out{}",
+            report.complaint()
         )
     })
 }
@@ -71,7 +78,7 @@ fn record(table: &str, row: &Row, project: Option<&str>) -> Option<RecordWrite> 
         ("type", json!(kind)),
         ("tags", json!([tag])),
         ("externalRef", json!(format!("memori:{table}/{uuid}"))),
-        ("memori", json!(row)),
+        ("memori", kept(row)),
     ];
     let id = format!("memori-{}", hash(&[project.unwrap_or_default(), table, uuid]));
     Some(RecordWrite {
@@ -80,6 +87,16 @@ fn record(table: &str, row: &Row, project: Option<&str>) -> Option<RecordWrite> 
         created_at: created,
         ..RecordWrite::new(content)
     })
+}
+
+/// The row as it is kept beside the record. The content is the record's text, too, and with both a
+/// long one is more than the host takes.
+fn kept(row: &Row) -> Value {
+    let mut kept = row.clone();
+    if json!(kept).to_string().len() > MAX_ROW {
+        kept.remove("content");
+    }
+    json!(kept)
 }
 
 /// A time as SQLite writes it, in UTC.
@@ -109,6 +126,9 @@ mod tests {
             (&json!(2), None)
         );
         assert_ne!(record("memori_entity_fact", row, None).unwrap().id, made.id);
+        let long = json!({"uuid": "u-3", "content": "x".repeat(900_000)});
+        let made = record("memori_entity_fact", long.as_object().unwrap(), None).unwrap();
+        assert!(made.check_sizes().is_ok(), "{:?}", made.metadata);
         let empty = json!({"uuid": "u-2", "session": "s"});
         assert!(record("memori_conversation", empty.as_object().unwrap(), None).is_none());
         assert_eq!(time("yesterday"), None);

@@ -43,13 +43,20 @@ const ANCHOR: [&str; 3] = ["session", "turn", "transcript"];
 pub(super) async fn import(args: JournalsImportArgs) -> Result<()> {
     let JournalsImportArgs { journals: args, replace } = args;
     let session = args.scope.open().await?;
-    let files = files::markdown(&args.directory)?;
     let project = args.scope.project.as_deref();
     let mut import = Import::new(&session, &args.scope, "memsearch", "memsearch");
+    let files = files::markdown(&args.directory, |place, why| import.leave_out(place, why))?;
     let (mut count, mut private, mut batch) = (0, 0, Vec::new());
     let (mut named, mut taken) = (Named::default(), None);
     for (name, file) in &files {
-        let content = files::read(file)?;
+        let content = match files::read(file) {
+            // One of many does not keep the others out.
+            Err(error) if args.directory.is_dir() => {
+                import.leave_out(name, error);
+                continue;
+            }
+            content => content?,
+        };
         for entry in entries(&content) {
             count += 1;
             if entry.note.is_some_and(is_private) {
@@ -57,6 +64,13 @@ pub(super) async fn import(args: JournalsImportArgs) -> Result<()> {
                 continue;
             }
             let mut record = record(name, &entry, project);
+            let place = || {
+                let line = content[..entry.range.start].lines().count() + 1;
+                format!("{name}, the entry at line {line}")
+            };
+            if !import.takes(&record, place) {
+                continue;
+            }
             if !replace && names_id(&entry) {
                 let taken = match &mut taken {
                     Some(taken) => taken,
@@ -74,14 +88,15 @@ pub(super) async fn import(args: JournalsImportArgs) -> Result<()> {
         }
     }
     import.write(None, None, batch).await?;
-    let Report { imported, unchanged } = import.report;
+    let report = import.report;
+    let Report { imported, unchanged, left_out } = &report;
     let (unchanged, apart) = (unchanged + named.unchanged, named.apart);
     let answer = json!({
         "files": files.len(), "entries": count, "imported": imported, "unchanged": unchanged,
-        "private": private, "apart": apart,
+        "private": private, "apart": apart, "leftOut": left_out,
     });
     session.tell(&answer, || {
-        let left_out = match private {
+        let private = match private {
             0 => String::new(),
             _ => format!(
                 "; {} of one agent or subject left out, because the import would show them to all",
@@ -101,7 +116,8 @@ pub(super) async fn import(args: JournalsImportArgs) -> Result<()> {
         let (files, entries) =
             (counted(files.len(), "file", "files"), counted(count, "entry", "entries"));
         format!(
-            "{entries} of {files}: {imported} imported, {unchanged} unchanged{left_out}{others}"
+            "{entries} of {files}: {imported} imported, {unchanged} unchanged{private}{others}{}",
+            report.complaint()
         )
     })
 }

@@ -81,6 +81,29 @@ impl Content {
 pub(super) struct Report {
     pub(super) imported: usize,
     pub(super) unchanged: usize,
+    /// What the host does not take: where it is, and why not.
+    pub(super) left_out: Vec<String>,
+}
+
+/// How much that was left out is shown in table format.
+const SHOWN: usize = 20;
+
+impl Report {
+    /// Lines about what was left out, to follow the others.
+    pub(super) fn complaint(&self) -> String {
+        let count = self.left_out.len();
+        if count == 0 {
+            return String::new();
+        }
+        let mut lines = format!("\nleft out, because the host does not take it: {count}");
+        for left_out in self.left_out.iter().take(SHOWN) {
+            lines.push_str(&format!("\n  {left_out}"));
+        }
+        if count > SHOWN {
+            lines.push_str("\n  … `-o json` has them all");
+        }
+        lines
+    }
 }
 
 /// Writes what the host does not have yet.
@@ -104,6 +127,21 @@ impl<'a> Import<'a> {
         kept: &'a str,
     ) -> Self {
         Self { session, scope, system, kept, known: HashMap::new(), report: Report::default() }
+    }
+
+    /// Whether the host takes a record. If not, it is noted with its place, so that the others can
+    /// be imported.
+    pub(super) fn takes(&mut self, record: &RecordWrite, place: impl FnOnce() -> String) -> bool {
+        let checked = record.check_sizes();
+        if let Err(error) = &checked {
+            self.leave_out(&place(), format!("the {} {}", error.field, error.message));
+        }
+        checked.is_ok()
+    }
+
+    /// Notes what is left out, and why.
+    pub(super) fn leave_out(&mut self, place: &str, why: impl std::fmt::Display) {
+        self.report.left_out.push(format!("{place}: {why}"));
     }
 
     /// Writes those of the records into a project, and of a subject, that are not there as they

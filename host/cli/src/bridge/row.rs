@@ -10,6 +10,9 @@ pub(super) type Row = JsonObject;
 /// The rows of sessions, by `memory_session_id`.
 pub(super) type Sessions = HashMap<String, Row>;
 
+/// The longest row that is kept beside the record, in bytes of JSON; the host takes 256 KiB of
+/// metadata.
+pub(super) const MAX_ROW: usize = 200 << 10;
 /// The longest id of a project or session, in bytes.
 const MAX_ID: usize = 128;
 /// The prefix of the content hash of a row that was exported from a host.

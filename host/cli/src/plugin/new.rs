@@ -33,8 +33,16 @@ pub(crate) struct NewArgs {
 
 /// Whether a name is valid as provider key and as package name.
 fn name(text: &str) -> Result<String, String> {
-    const RESERVED: [&str; 7] =
-        ["memhost-sdk", "test", "core", "std", "alloc", "proc-macro", "local-markdown"];
+    const RESERVED: [&str; 8] = [
+        "memhost-sdk",
+        "memhost-words",
+        "test",
+        "core",
+        "std",
+        "alloc",
+        "proc-macro",
+        "local-markdown",
+    ];
     let is_fine = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     let problem = match text.as_bytes() {
         _ if text.is_empty() || text.len() > 64 => "must have 1 to 64 characters",

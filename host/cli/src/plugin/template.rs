@@ -78,7 +78,9 @@ pub(super) fn project(
     for (path, text) in &files {
         let Some(place) = place(path, template, has_ci) else { continue };
         let written = match place.as_str() {
-            "vendor/memhost-sdk/Cargo.toml" => standalone(&files, text, None)?,
+            "vendor/memhost-sdk/Cargo.toml" | "vendor/memhost-words/Cargo.toml" => {
+                standalone(&files, text, None)?
+            }
             "Cargo.toml" => named(&standalone(&files, text, Some(of_sdk))?),
             _ if place.starts_with("vendor/") => text.clone(),
             _ => named(text),
@@ -114,6 +116,7 @@ fn place(path: &str, template: Template, has_ci: bool) -> Option<String> {
         "LICENSE-APACHE" | "LICENSE-MIT" => Some(format!("vendor/memhost-sdk/{path}")),
         _ => match path.split_once('/')? {
             ("wit", _) => Some(format!("vendor/{path}")),
+            ("host", rest) => Some(format!("vendor/memhost-{rest}")),
             ("sdk", rest) if !rest.starts_with("template") => {
                 Some(format!("vendor/memhost-sdk/{rest}"))
             }
@@ -156,7 +159,7 @@ fn parse(path: &str, text: &str) -> Result<DocumentMut, String> {
 }
 
 /// A standalone copy of a manifest of our workspace, with the inherited values. `sdk` is the SDK's
-/// path in a project; none for the SDK's own manifest.
+/// path in a project; none for the manifests in `vendor`.
 fn standalone(files: &Files, manifest: &str, sdk: Option<&str>) -> Result<String, String> {
     let root = parse(WORKSPACE, file(files, WORKSPACE)?)?;
     let mut document = parse("a manifest", manifest)?;
@@ -179,7 +182,9 @@ fn standalone(files: &Files, manifest: &str, sdk: Option<&str>) -> Result<String
         for (key, item) in dependencies.iter_mut().filter(|(_, item)| is_inherited(item)) {
             let mut written = inherited("dependencies", key.get())?;
             if written.get("path").is_some() {
-                written["path"] = value(sdk.unwrap_or_default());
+                // What the SDK needs of ours is beside it.
+                let beside = format!("../{}", key.get());
+                written["path"] = value(sdk.map_or(beside, str::to_owned));
                 if let Some(features) = item.get("features") {
                     written["features"] = features.clone();
                 }
@@ -315,6 +320,8 @@ mod tests {
             "vendor/memhost-sdk/Cargo.toml",
             "vendor/memhost-sdk/src/lib.rs",
             "vendor/memhost-sdk/LICENSE-MIT",
+            "vendor/memhost-words/Cargo.toml",
+            "vendor/memhost-words/src/lib.rs",
         ] {
             assert!(project.contains_key(path), "{path} is missing of {:?}", project.keys());
         }
@@ -338,6 +345,9 @@ mod tests {
             Some("vendor/memhost-sdk")
         );
         assert_eq!(manifest["profile"]["release"]["panic"].as_str(), Some("abort"));
+        let sdk: toml::Table = project["vendor/memhost-sdk/Cargo.toml"].parse().unwrap();
+        let words = &sdk["dependencies"]["memhost-words"];
+        assert_eq!(words["path"].as_str(), Some("../memhost-words"));
     }
 
     #[test]

@@ -135,6 +135,28 @@ async fn a_filter_goes_by_the_row_and_by_the_text() {
 }
 
 #[tokio::test]
+async fn a_text_is_found_in_every_spelling() {
+    let room = Room::new().await;
+    let found = async |text: &str, wanted: &str| {
+        let mut found = vec![Snippet { text: text.to_owned(), ..snippet("r1", None) }];
+        let filter = RecordFilter { text: Some(wanted.to_owned()), ..RecordFilter::default() };
+        let (binding, reader) = (&room.binding, &Reader::All);
+        room.records.keep_visible(binding, reader, Some(&filter), None, &mut found).await.unwrap();
+        found.len() == 1
+    };
+    for (text, wanted) in [
+        ("Office: İstanbul", "istanbul"),
+        ("Die Straße ist gesperrt", "STRASSE"),
+        ("Η ανάπτυξη παγώνει", "αναπτυξη"),
+        ("cafe\u{301}", "Café"),
+        ("ＧＯ", "go"),
+    ] {
+        assert!(found(text, wanted).await, "{text} {wanted}");
+    }
+    assert!(!found("plain", "\u{301}").await && found("e\u{301}", "\u{301}").await);
+}
+
+#[tokio::test]
 async fn what_has_expired_is_shown_to_nobody_whether_the_provider_says_so_or_the_row() {
     let room = Room::new().await;
     let row = RecordRow { expires_at: Some(at(10)), ..row("by-row", &Reader::Nobody) };

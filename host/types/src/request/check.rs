@@ -190,14 +190,26 @@ fn check_record(field: &str, record: &RecordWrite, scope: &Scope) -> Checked {
             .check(scope)
             .map_err(|error| FieldError::new(format!("{field}.{}", error.field), error.message))?;
     }
-    if record.text.trim().is_empty() {
-        return Err(FieldError::new(format!("{field}.text"), "is empty; give a text"));
+    let within =
+        |error: FieldError| FieldError::new(format!("{field}.{}", error.field), error.message);
+    record.check_sizes().map_err(within)
+}
+
+impl RecordWrite {
+    /// Checks that there is a text, and the sizes of text, summary and metadata.
+    ///
+    /// # Errors
+    /// The first field at fault.
+    pub fn check_sizes(&self) -> Checked {
+        if self.text.trim().is_empty() {
+            return Err(FieldError::new("text", "is empty; give a text"));
+        }
+        check_bytes("text", &self.text, limits::MAX_TEXT_BYTES)?;
+        if let Some(summary) = &self.summary {
+            check_bytes("summary", summary, limits::MAX_SUMMARY_BYTES)?;
+        }
+        check_json("metadata", self.metadata.as_ref())
     }
-    check_bytes(&format!("{field}.text"), &record.text, limits::MAX_TEXT_BYTES)?;
-    if let Some(summary) = &record.summary {
-        check_bytes(&format!("{field}.summary"), summary, limits::MAX_SUMMARY_BYTES)?;
-    }
-    check_json(&format!("{field}.metadata"), record.metadata.as_ref())
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 use memhost_extract::{Candidate, Kind, candidates, sentences};
 use memhost_sdk::types::*;
+use memhost_sdk::words::small;
 use serde_json::{Map, Value, json};
 
 use super::{CrossAgent, now};
@@ -39,10 +40,10 @@ fn statements(turns: &[Turn]) -> Vec<Candidate> {
     found
 }
 
-/// The words of a statement, whatever their case and the marks around them.
+/// The words of a statement, whatever their spelling and the marks around them.
 fn plain(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").trim_end_matches(['.', '!', ';', ',', '。', '!']).to_lowercase()
+    small(words.join(" ").trim_end_matches(['.', '!', ';', ',', '。', '!'])).into_owned()
 }
 
 impl CrossAgent {

@@ -401,3 +401,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn every_spelling_of_a_word_and_words_without_spaces_are_found() {
+    let (mut provider, scope) = (open(), project("p"));
+    for (number, (text, question)) in [
+        ("The office is in İstanbul", "istanbul"),
+        ("Die Straße ist gesperrt", "STRASSE"),
+        ("η ανάπτυξη", "αναπτυξη"),
+        ("gal\u{327}a un maize", "gaļa"),
+        ("사용자는 회의를 싫어한다", "회의"),
+        ("ทีมงานประชุมทุกวันจันทร์", "ประชุม"),
+        ("金曜日はデプロイしない", "デプロイ"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let id = number.to_string();
+        put(&mut provider, &scope, &id, text, &json!({}));
+        let found = ids(&mut provider, &scope, question);
+        assert_eq!(found.first(), Some(&id), "{question}");
+    }
+}

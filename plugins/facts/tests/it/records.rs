@@ -206,3 +206,26 @@ fn a_search_finds_nothing_for_nonsense_in_ordinary_words() {
     assert_eq!(texts("what is in the mill?"), ["The office is in the old mill"]);
     assert_eq!(texts("").len(), 3, "without a word it is a list");
 }
+
+#[test]
+fn every_spelling_of_a_word_and_words_without_spaces_are_found() {
+    let mut home = Home::new();
+    for (number, (text, question)) in [
+        ("Lives in İstanbul", "istanbul"),
+        ("Wohnt in der Goethestraße", "GOETHESTRASSE"),
+        ("πίνει καφέ", "καφε"),
+        ("likes cafe\u{301}s", "cafés"),
+        ("彼は東京で働いている", "東京"),
+        ("用户不喜欢会议", "会议"),
+        ("사용자는 회의를 싫어한다", "회의"),
+        ("ทำงานทุกวันศุกร์", "วันศุกร์"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        home.provider.capture(capture(&format!("op-{number}"), text)).unwrap();
+        let request = QueryRequest { scope: user(), ..testing::query(question) };
+        let found = home.provider.query(request).unwrap().snippets;
+        assert!(found.first().is_some_and(|first| first.text == text), "{question}: {found:?}");
+    }
+}

@@ -59,8 +59,8 @@ pub(crate) fn renamed(path: &str, text: &str) -> Option<String> {
 fn slug(text: &str) -> String {
     let mut slug = String::new();
     let begin = &text[..text.floor_char_boundary(1_000)];
-    for (_, word) in words(begin).take(8) {
-        let word: String = word.chars().filter(char::is_ascii_alphanumeric).collect();
+    for word in words(begin).take(8) {
+        let word: String = word.text.chars().filter(char::is_ascii_alphanumeric).collect();
         if word.is_empty() || slug.len() + word.len() > SLUG_BYTES {
             continue;
         }

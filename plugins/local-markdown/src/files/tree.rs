@@ -8,6 +8,8 @@ use std::time::UNIX_EPOCH;
 
 /// How deep folders are read.
 const DEEPEST: usize = 16;
+/// So much of a file is read, in bytes: the longest text of a record, and what is above it.
+const READ_BYTES: u64 = 2 << 20;
 /// A path must also fit where the index keeps it.
 const LONGEST_PATH: usize = 900;
 
@@ -61,9 +63,16 @@ impl Files {
         gone_is_none(fs::symlink_metadata(self.at(path)).and_then(|metadata| Stamp::of(&metadata)))
     }
 
-    /// The content of a folder; none if it does not exist.
+    /// The content of a folder; none if it does not exist, or may not be read.
     pub(crate) fn list(&self, folder: &str) -> Result<Option<Listing>> {
-        let Some(entries) = gone_is_none(fs::read_dir(self.at(folder)))? else { return Ok(None) };
+        let entries = match fs::read_dir(self.at(folder)) {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied && !folder.is_empty() => {
+                tell(folder, &format!("is left out: {error}; make it readable for the host"));
+                return Ok(None);
+            }
+            entries => gone_is_none(entries)?,
+        };
+        let Some(entries) = entries else { return Ok(None) };
         let mut listing = Listing::default();
         for entry in entries {
             let entry = entry?;
@@ -72,7 +81,8 @@ impl Files {
             if name.starts_with('.') || path.len() > LONGEST_PATH {
                 continue;
             }
-            let kind = entry.file_type()?;
+            // Gone since it was listed.
+            let Ok(kind) = entry.file_type() else { continue };
             if kind.is_dir() && path.matches('/').count() < DEEPEST {
                 listing.folders.push(path);
             } else if kind.is_file() && name.ends_with(".md") {
@@ -84,11 +94,21 @@ impl Files {
         Ok(Some(listing))
     }
 
-    /// A file's content and state. None if it does not exist or is not UTF-8.
+    /// A file's content and state, of a long file its beginning. None if it does not exist, may not
+    /// be read or is not UTF-8.
     pub(crate) fn read(&self, path: &str) -> Result<Option<(String, Stamp)>> {
-        let Some(mut file) = gone_is_none(File::open(self.at(path)))? else { return Ok(None) };
+        let mut file = match File::open(self.at(path)) {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                tell(path, &format!("is left out: {error}; make it readable for the host"));
+                return Ok(None);
+            }
+            file => match gone_is_none(file)? {
+                Some(file) => file,
+                None => return Ok(None),
+            },
+        };
         let metadata = file.metadata()?;
-        let mut bytes = vec![0; usize::try_from(metadata.len()).unwrap_or(0)];
+        let mut bytes = vec![0; usize::try_from(metadata.len().min(READ_BYTES)).unwrap_or(0)];
         let mut filled = 0;
         // Not `read_to_end`: it asks once more to see the end, and every call goes through the
         // host.
@@ -99,10 +119,17 @@ impl Files {
             }
         }
         bytes.truncate(filled);
+        if let Err(error) = std::str::from_utf8(&bytes)
+            && error.error_len().is_none()
+            && metadata.len() > READ_BYTES
+        {
+            // The last character was cut.
+            bytes.truncate(error.valid_up_to());
+        }
         match String::from_utf8(bytes) {
             Ok(content) => Ok(Some((content, Stamp::of(&metadata)?))),
             Err(_) => {
-                log::warn!("{path} is not UTF-8 and is left out; save it as UTF-8");
+                tell(path, "is not UTF-8 and is left out; save it as UTF-8");
                 Ok(None)
             }
         }
@@ -121,6 +148,12 @@ impl Files {
     pub(super) fn at(&self, path: &str) -> PathBuf {
         if path.is_empty() { self.root.clone() } else { self.root.join(path) }
     }
+}
+
+/// Says something of a file in the log, once: the same is found at every look.
+pub(crate) fn tell(path: &str, what: &str) {
+    // A name may have a line break.
+    memhost_sdk::warn_once(&format!("{} {what}", path.escape_debug()));
 }
 
 /// The folder of a path; empty for the root.

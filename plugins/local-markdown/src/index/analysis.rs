@@ -147,17 +147,14 @@ impl Analysis {
         for length in passage_lengths(count) {
             passage.clear();
             let mut said = Vec::with_capacity(length);
-            for (number, (at, word)) in all.by_ref().take(length) {
-                let term = analyzer.term(&word);
-                said.push((!analyzer.is_stop_word(&word)).then_some(term));
+            for (number, word) in all.by_ref().take(length) {
+                let is_told = !analyzer.is_stop_word(&word.text);
+                said.push(is_told.then(|| analyzer.term(&word.text)));
+                let weight = if number < LEAD_WORDS { LEAD } else { TEXT };
                 // Stop words are included, because a question may consist of them.
-                passage.push((term, if number < LEAD_WORDS { LEAD } else { TEXT }));
-                let length = word.chars().count();
-                passage.extend(
-                    parts(&record.text[at..], length)
-                        .iter()
-                        .map(|part| (analyzer.term(part), PART)),
-                );
+                passage.extend(analyzer.terms(&word.text).map(|term| (term, weight)));
+                let parts = parts(&record.text[word.at..word.end]);
+                passage.extend(parts.iter().map(|part| (analyzer.term(part), PART)));
             }
             if lengths.is_empty() {
                 passage.extend_from_slice(&first);
@@ -198,22 +195,22 @@ fn push(terms: &mut Vec<Weighted>, passage: &mut [(Term, u8)]) {
 fn describe(analyzer: &Analyzer, record: &Record) -> Vec<(Term, u8)> {
     let mut terms = Vec::new();
     let front = &record.front;
-    for (_, word) in words(front.summary.as_deref().unwrap_or_default()) {
-        if !analyzer.is_stop_word(&word) {
-            terms.push((analyzer.term(&word), SUMMARY));
+    for word in words(front.summary.as_deref().unwrap_or_default()) {
+        if !analyzer.is_stop_word(&word.text) {
+            terms.extend(analyzer.terms(&word.text).map(|term| (term, SUMMARY)));
         }
     }
     let mut left = METADATA_WORDS;
     for text in
         front.metadata.iter().chain([&front.other]).flat_map(|map| map.values()).flat_map(strings)
     {
-        let found: Vec<String> = words(text).take(left).map(|(_, word)| word).collect();
+        let found: Vec<String> = words(text).take(left).map(|word| word.text).collect();
         left -= found.len();
         for word in found.iter().filter(|word| !analyzer.is_stop_word(word)) {
             if found.len() <= NAME_WORDS {
                 terms.push((Analyzer::name(word), TEXT));
             }
-            terms.push((analyzer.term(word), METADATA));
+            terms.extend(analyzer.terms(word).map(|term| (term, METADATA)));
         }
     }
     if let Some(when) = front.occurred_at.as_deref().and_then(instant) {

@@ -130,11 +130,12 @@ impl Cache {
 
 #[cfg(test)]
 mod tests {
+    use memhost_sdk::types::Snippet;
+
     use super::*;
-    use crate::record::Record;
 
     fn shown(text: &str) -> Shown {
-        Shown::of("id", Record { text: text.to_owned(), ..Record::default() }, "company")
+        Shown::of(Snippet::new("id", text))
     }
 
     #[test]

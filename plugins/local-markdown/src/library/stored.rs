@@ -13,7 +13,7 @@ use crate::index::{Entry, Index, PAGE_RECORDS, Pages, decode, seal, stored_size,
 
 /// Increased when the stored form or the making of terms changes. An index of another version is
 /// rebuilt.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 const HEAD: &[u8] = b"head";
 const PAGE: &[u8] = b"page/";
 const FOLDER: &[u8] = b"folder/";

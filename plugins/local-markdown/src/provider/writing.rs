@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use memhost_sdk::types::*;
 
-use super::LocalMarkdown;
 use super::request::{contents, merged, new_id, object};
+use super::{LocalMarkdown, unread_front};
 use crate::record::{Front, Record, scope_fields, source_fields};
 
 impl LocalMarkdown {
@@ -34,8 +34,7 @@ impl LocalMarkdown {
             source: source_fields(&request.source),
             metadata,
             other,
-            summary: None,
-            expires_at: None,
+            ..Front::default()
         };
         self.library.write(&[(id.clone(), Record { front, text })])?;
         Ok(CaptureResponse { records: vec![id], jobs: self.leave_job()?, usage: Vec::new() })
@@ -67,6 +66,10 @@ impl LocalMarkdown {
                 ));
             }
             let before = before.unwrap_or_default();
+            if let Some(unread) = &before.unread {
+                let field = format!("records.{number}");
+                return Err(unread_front(&field, &self.library.path(&id), unread));
+            }
             let now = self.library.now().to_string();
             let front = Front {
                 id: Some(id.clone()),
@@ -87,6 +90,8 @@ impl LocalMarkdown {
                     .unwrap_or_default(),
                 metadata,
                 other: before.other,
+                lines: before.lines,
+                unread: None,
             };
             let record = (id.clone(), Record { front, text: write.text });
             // If an id occurs twice, the later record wins.

@@ -141,8 +141,8 @@ impl Around {
         if ranking.names == 0.0 {
             return;
         }
-        for (_, word) in words(question) {
-            let (postings, alive) = index.postings.of(Analyzer::name(&word));
+        for word in words(question) {
+            let (postings, alive) = index.postings.of(Analyzer::name(&word.text));
             #[allow(clippy::cast_precision_loss, reason = "counts for a share")]
             let share = alive as f32 / index.len().max(1) as f32;
             if share > COMMON_NAME {

@@ -28,6 +28,21 @@ pub(crate) struct Front {
     pub(crate) metadata: Option<Map<String, Value>>,
     /// Fields that a person added. They are kept.
     pub(crate) other: Map<String, Value>,
+    /// The lines as a person wrote them, with comments. None if they are as we write them.
+    pub(crate) lines: Option<String>,
+    /// What is above the text and cannot be read. Then all other fields are empty.
+    pub(crate) unread: Option<Unread>,
+}
+
+/// Front matter that cannot be read. It is the beginning of the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unread {
+    /// The byte behind it.
+    pub(crate) end: usize,
+    /// The line of the file at which it cannot be read, from 1.
+    pub(crate) line: usize,
+    /// Why not.
+    pub(crate) reason: String,
 }
 
 impl Front {
@@ -38,6 +53,14 @@ impl Front {
 
     /// Writes the lines.
     pub(crate) fn encode(&self, out: &mut String) {
+        match self.lines.as_deref().and_then(|lines| self.edited(lines)) {
+            Some(lines) => out.push_str(&lines),
+            None => self.fields().iter().for_each(|(name, value)| line(out, name, value)),
+        }
+    }
+
+    /// The fields in the order in which they are written.
+    fn fields(&self) -> Vec<(&str, Value)> {
         let texts = [
             ("id", &self.id),
             ("createdAt", &self.created_at),
@@ -47,37 +70,69 @@ impl Front {
             ("operationId", &self.operation_id),
             ("expiresAt", &self.expires_at),
         ];
-        for (name, text) in texts {
-            if let Some(text) = text {
-                line(out, name, &Value::from(text.as_str()));
-            }
-        }
+        let texts = texts
+            .into_iter()
+            .filter_map(|(name, text)| Some((name, Value::from(text.as_deref()?))));
         let objects = [
             ("scope", Some(&self.scope)),
             ("source", Some(&self.source)),
             ("metadata", self.metadata.as_ref()),
         ];
-        for (name, object) in objects {
-            if let Some(object) = object.filter(|object| name == "metadata" || !object.is_empty()) {
-                line(out, name, &Value::Object(object.clone()));
-            }
-        }
-        for (name, value) in &self.other {
-            line(out, name, value);
-        }
+        let objects = objects.into_iter().filter_map(|(name, object)| {
+            let object = object.filter(|object| name == "metadata" || !object.is_empty())?;
+            Some((name, Value::Object(object.clone())))
+        });
+        let other = self.other.iter().map(|(name, value)| (name.as_str(), value.clone()));
+        texts.chain(objects).chain(other).collect()
     }
 
-    /// Reads the lines.
-    pub(crate) fn decode(head: &str) -> Result<Self, String> {
+    /// The lines of a person with what has changed since. None if it cannot be done line by line.
+    fn edited(&self, lines: &str) -> Option<String> {
+        let before = Self::decode(lines).ok()?;
+        let (old, new) = (before.fields(), self.fields());
+        let value = |fields: &[(&str, Value)], wanted: &str| {
+            fields.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value.clone())
+        };
+        let (mut edited, mut written) = (String::new(), Vec::new());
+        for block in blocks(lines) {
+            let Some(name) = name_of(block) else {
+                edited.push_str(block);
+                continue;
+            };
+            let now = value(&new, &name);
+            if now == value(&old, &name) {
+                edited.push_str(block);
+            } else {
+                if let Some(now) = now {
+                    line(&mut edited, &name, &now);
+                }
+                let comments = block.split_inclusive('\n').filter(|line| line.starts_with('#'));
+                edited.extend(comments);
+            }
+            written.push(name);
+        }
+        let is_new = |name: &str| !written.iter().any(|written| written == name);
+        for (name, value) in new.iter().filter(|(name, _)| is_new(name)) {
+            line(&mut edited, name, value);
+        }
+        let read = Self::decode(&edited).ok()?;
+        (Self { lines: None, ..read } == Self { lines: None, ..self.clone() }).then_some(edited)
+    }
+
+    /// Reads the lines. The error is the number of the line, from 1, and what is wrong with it.
+    pub(crate) fn decode(head: &str) -> Result<Self, (usize, String)> {
         if head.trim().is_empty() {
             return Ok(Self::default());
         }
-        let map = match exact(head) {
-            Some(map) => map,
-            None => serde_saphyr::from_str::<Map<String, Value>>(head)
-                .map_err(|error| error.to_string())?,
-        };
-        Ok(Self::from_map(map))
+        if let Some(map) = exact(head) {
+            return Ok(Self::from_map(map));
+        }
+        let map = serde_saphyr::from_str::<Map<String, Value>>(head).map_err(|error| {
+            let line = error.location().map_or(1, |location| location.line());
+            let reason = error.without_snippet().to_string();
+            (usize::try_from(line).unwrap_or(1), reason.lines().collect::<Vec<_>>().join(" "))
+        })?;
+        Ok(Self { lines: Some(head.to_owned()), ..Self::from_map(map) })
     }
 
     /// A known field with an unexpected type is kept with the fields that a person added.
@@ -111,6 +166,29 @@ impl Front {
         front.other = map;
         front
     }
+}
+
+/// Lines with the field that each begins, or what is above the first field.
+fn blocks(lines: &str) -> Vec<&str> {
+    let (mut blocks, mut begin, mut at) = (Vec::new(), 0, 0);
+    for line in lines.split_inclusive('\n') {
+        if !line.starts_with([' ', '\t', '#', '-', '\n', '\r']) && at > begin {
+            blocks.push(&lines[begin..at]);
+            begin = at;
+        }
+        at += line.len();
+    }
+    blocks.push(&lines[begin..]);
+    blocks
+}
+
+/// The name of the field that a block begins.
+fn name_of(block: &str) -> Option<String> {
+    if block.starts_with('"') {
+        return serde_json::Deserializer::from_str(block).into_iter().next()?.ok();
+    }
+    let name = block.split_once(':').map(|(name, _)| name);
+    name.filter(|name| !name.starts_with('#')).map(str::to_owned)
 }
 
 fn line(out: &mut String, name: &str, value: &Value) {

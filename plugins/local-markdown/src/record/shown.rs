@@ -3,7 +3,7 @@
 use memhost_sdk::types::Snippet;
 use serde_json::{Map, Value};
 
-use super::{Record, instant};
+use super::{Record, fields, instant};
 use crate::text::passage_starts;
 
 /// A hit shows a record of up to this many characters as a whole, and the best passage of a longer
@@ -23,10 +23,10 @@ pub(crate) struct Shown {
 
 impl Shown {
     /// Prepares a record.
-    pub(crate) fn of(id: &str, record: Record, company: &str) -> Self {
-        let is_long = record.text.len() > WHOLE_TEXT && record.text.chars().count() > WHOLE_TEXT;
-        let starts = is_long.then(|| passage_starts(&record.text).into());
-        Self { whole: snippet(id, record, company), starts }
+    pub(crate) fn of(whole: Snippet) -> Self {
+        let is_long = whole.text.len() > WHOLE_TEXT && whole.text.chars().count() > WHOLE_TEXT;
+        let starts = is_long.then(|| passage_starts(&whole.text).into());
+        Self { whole, starts }
     }
 
     /// About how much memory it takes, in bytes.
@@ -77,20 +77,29 @@ impl Shown {
     }
 }
 
-/// A record as a snippet, with its whole text.
-pub(crate) fn snippet(id: &str, record: Record, company: &str) -> Snippet {
-    // A person may have written something that is not a time.
-    let time =
-        |text: Option<&String>| text.and_then(|text| instant(text)).map(|time| time.to_string());
-    Snippet {
-        source: record.source(company),
-        created_at: time(record.front.created_at.as_ref()),
-        updated_at: time(record.front.updated_at.as_ref()),
-        expires_at: time(record.front.expires_at.as_ref()),
-        metadata: record.front.metadata.map(|metadata| Value::Object(metadata).to_string()),
-        summary: record.front.summary,
+/// A record as a snippet, with its whole text, and what a person should change in its file.
+pub(crate) fn snippet(id: &str, record: Record, company: &str) -> (Snippet, Vec<String>) {
+    let front = record.front;
+    let mut problems = Vec::new();
+    let mut time = |name: &str, text: Option<&String>| {
+        let time = instant(text?);
+        if time.is_none() {
+            let right = "write it as 2026-03-01T12:00:00Z";
+            problems.push(format!("has no time in `{name}`, which is left out; {right}"));
+        }
+        Some(time?.to_string())
+    };
+    let mut snippet = Snippet {
+        source: fields::source(&front.source, company),
+        created_at: time("createdAt", front.created_at.as_ref()),
+        updated_at: time("updatedAt", front.updated_at.as_ref()),
+        expires_at: time("expiresAt", front.expires_at.as_ref()),
+        metadata: front.metadata.map(|metadata| Value::Object(metadata).to_string()),
+        summary: front.summary,
         ..Snippet::new(id, record.text)
-    }
+    };
+    problems.extend(snippet.fit(company));
+    (snippet, problems)
 }
 
 fn around(text: &str, starts: &[usize], passage: usize) -> String {
@@ -113,9 +122,7 @@ mod tests {
     use super::*;
 
     fn hit(text: &str, passage: usize) -> String {
-        Shown::of("id", Record { text: text.to_owned(), ..Record::default() }, "company")
-            .hit(passage)
-            .text
+        Shown::of(Snippet::new("id", text)).hit(passage).text
     }
 
     #[test]

@@ -1,11 +1,10 @@
 //! Converts words into terms. A term is a hash, so the index contains no words of the texts.
 
-use memhost_sdk::words::{base_form, is_function_word};
+use memhost_sdk::words::{base_form, is_function_word, plain, words};
 use rust_stemmers::{Algorithm, Stemmer};
 
 use crate::config::Language;
 use crate::hash::hash;
-use crate::text::words::words;
 
 /// A word after stemming, as 48 bits: with a million terms collisions are rare, and a collision
 /// only changes a ranking.
@@ -41,9 +40,24 @@ impl Analyzer {
 
     /// The term of a word.
     pub(crate) fn term(&self, word: &str) -> Term {
-        let word = if self.is_english { base_form(word).unwrap_or(word) } else { word };
-        match &self.stemmer {
+        if !self.is_english {
             // Accents are removed after stemming, because the stemmer uses them.
+            return self.stemmed(word);
+        }
+        let word = plain(word);
+        self.stemmed(base_form(&word).unwrap_or(&word))
+    }
+
+    /// The terms of a word: a second one if its stem is another one without accents, because some
+    /// people leave them out.
+    pub(crate) fn terms(&self, word: &str) -> impl Iterator<Item = Term> + use<> {
+        let term = self.term(word);
+        let other = (!self.is_english && !word.is_ascii()).then(|| self.stemmed(&plain(word)));
+        [Some(term), other.filter(|other| *other != term)].into_iter().flatten()
+    }
+
+    fn stemmed(&self, word: &str) -> Term {
+        match &self.stemmer {
             Some(stemmer) => text_term(&stemmer.stem(word)),
             None => text_term(word),
         }
@@ -58,7 +72,8 @@ impl Analyzer {
 
     /// The distinct terms of a question.
     pub(crate) fn question(&self, text: &str) -> Vec<Term> {
-        let mut terms = self.in_order(text);
+        let mut terms: Vec<Term> =
+            self.telling(text).iter().flat_map(|word| self.terms(word)).collect();
         let mut seen = std::collections::HashSet::new();
         terms.retain(|term| seen.insert(*term));
         terms
@@ -72,50 +87,18 @@ impl Analyzer {
     /// The words of a question without stop words, unless it has no others.
     pub(crate) fn telling(&self, text: &str) -> Vec<String> {
         let (stop, telling): (Vec<String>, Vec<String>) =
-            words(text).map(|(_, word)| word).partition(|word| self.is_stop_word(word));
+            words(text).map(|word| word.text).partition(|word| self.is_stop_word(word));
         if telling.is_empty() { stop } else { telling }
     }
 
     /// The term for a word of a short metadata value that may be a name.
     pub(crate) fn name(word: &str) -> Term {
-        hash(b"name", fold(word).as_bytes()) >> (u64::BITS - TERM_BITS)
+        hash(b"name", plain(word).as_bytes()) >> (u64::BITS - TERM_BITS)
     }
 }
 
 fn text_term(word: &str) -> Term {
-    hash(b"text", fold(word).as_bytes()) >> (u64::BITS - TERM_BITS)
-}
-
-/// A word without the accents of Latin letters, so that `cafe` finds `café`.
-fn fold(word: &str) -> std::borrow::Cow<'_, str> {
-    if word.is_ascii() {
-        return word.into();
-    }
-    let mut folded = String::with_capacity(word.len());
-    for c in word.chars() {
-        match c {
-            'à'..='å' | 'ā' | 'ă' | 'ą' => folded.push('a'),
-            'æ' => folded.push_str("ae"),
-            'ç' | 'ć' | 'č' => folded.push('c'),
-            'ď' | 'đ' => folded.push('d'),
-            'è'..='ë' | 'ē' | 'ė' | 'ę' | 'ě' => folded.push('e'),
-            'ğ' => folded.push('g'),
-            'ì'..='ï' | 'ī' | 'į' | 'ı' => folded.push('i'),
-            'ł' => folded.push('l'),
-            'ñ' | 'ń' | 'ň' => folded.push('n'),
-            'ò'..='ö' | 'ø' | 'ō' | 'ő' => folded.push('o'),
-            'œ' => folded.push_str("oe"),
-            'ř' => folded.push('r'),
-            'ś' | 'ş' | 'š' | 'ș' => folded.push('s'),
-            'ß' => folded.push_str("ss"),
-            'ť' | 'ț' | 'ţ' => folded.push('t'),
-            'ù'..='ü' | 'ū' | 'ů' | 'ű' => folded.push('u'),
-            'ý' | 'ÿ' => folded.push('y'),
-            'ź' | 'ż' | 'ž' => folded.push('z'),
-            other => folded.push(other),
-        }
-    }
-    folded.into()
+    hash(b"text", plain(word).as_bytes()) >> (u64::BITS - TERM_BITS)
 }
 
 #[cfg(test)]
@@ -131,6 +114,23 @@ mod tests {
         assert_ne!(english.term("ana"), Analyzer::name("ana"));
         let german = Analyzer::new(Language::German);
         assert_eq!(german.term("häuser"), german.term("haus"));
+    }
+
+    #[test]
+    fn spellings_of_a_word_are_one_term() {
+        let english = Analyzer::new(Language::English);
+        for (one, other) in
+            [("İstanbul", "istanbul"), ("Straße", "strasse"), ("ανάπτυξη", "αναπτυξη")]
+        {
+            assert_eq!(english.question(one), english.question(other), "{one}");
+        }
+        let french = Analyzer::new(Language::French);
+        let told: Vec<Term> = french.terms("parlée").collect();
+        for asked in ["parlee", "parler", "parlée"] {
+            assert!(french.question(asked).iter().any(|term| told.contains(term)), "{asked}");
+        }
+        let without: Vec<Term> = french.terms("parlee").collect();
+        assert!(french.question("parlée").iter().any(|term| without.contains(term)));
     }
 
     #[test]

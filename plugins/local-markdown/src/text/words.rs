@@ -1,4 +1,6 @@
-//! Splits text into words and passages.
+//! Parts of words, and passages of words.
+
+use memhost_sdk::words::{small, words};
 
 /// How many words a passage has. A record is ranked by its best passage, so that a long document is
 /// not worse than the one paragraph that answers. About the length of a spoken turn or a short
@@ -7,75 +9,36 @@ const PASSAGE_WORDS: usize = 60;
 /// A rest shorter than this is added to the passage before it. Alone it would score too high.
 const SHORTEST_REST: usize = 20;
 
-/// Lower-case words with the byte at which each begins. A possessive `'s` and combining accents are
-/// left out; scripts without spaces give a word a character.
-pub(crate) fn words(text: &str) -> impl Iterator<Item = (usize, String)> + '_ {
-    let mut rest = text.char_indices().peekable();
-    std::iter::from_fn(move || {
-        loop {
-            let (start, first) = rest.next()?;
-            if !first.is_alphanumeric() {
-                continue;
-            }
-            let mut word: String = first.to_lowercase().collect();
-            if is_ideographic(first) {
-                return Some((start, word));
-            }
-            while let Some((at, next)) = rest.peek().copied() {
-                if is_combining(next) {
-                    rest.next();
-                    continue;
-                }
-                if next.is_alphanumeric() && !is_ideographic(next) {
-                    word.extend(next.to_lowercase());
-                    rest.next();
-                    continue;
-                }
-                let is_apostrophe = next == '\'' || next == '’';
-                let mut behind = text[at + next.len_utf8()..].chars();
-                if is_apostrophe
-                    && behind.next() == Some('s')
-                    && behind.next().is_none_or(|c| !c.is_alphanumeric())
-                {
-                    rest.next();
-                    rest.next();
-                }
-                break;
-            }
-            return Some((start, word));
-        }
-    })
-}
-
 /// The parts of a word that is written as one of several, such as `readUserName` or `HTTPServer`,
-/// in lower case. Other words have none. `text` begins with the word, whose length is in letters:
-/// more of a text without spaces is not read.
-pub(crate) fn parts(text: &str, length: usize) -> Vec<String> {
+/// in the one spelling. Other words have none.
+pub(crate) fn parts(word: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
-    let letters = text.chars().take(length).take_while(|c| c.is_alphanumeric());
-    if !letters.clone().skip(1).any(char::is_uppercase) {
+    if !word.chars().skip(1).any(char::is_uppercase) {
         return parts;
     }
-    let mut letters = letters.peekable();
-    let (mut before, mut part) = (None::<char>, String::new());
-    while let Some(letter) = letters.next() {
+    let mut letters = word.char_indices().peekable();
+    let (mut before, mut begin) = (None::<char>, 0);
+    while let Some((at, letter)) = letters.next() {
         let begins = letter.is_uppercase()
             && before.is_some_and(|before| {
                 // The last capital of several begins the next part.
                 before.is_lowercase()
                     || before.is_uppercase()
-                        && letters.peek().is_some_and(|next| next.is_lowercase())
+                        && letters.peek().is_some_and(|(_, next)| next.is_lowercase())
             });
         if begins {
-            parts.push(std::mem::take(&mut part));
+            parts.push(small(&word[begin..at]).into_owned());
+            begin = at;
         }
-        part.extend(letter.to_lowercase());
-        before = Some(letter);
+        // A mark belongs to its letter.
+        if letter.is_alphanumeric() {
+            before = Some(letter);
+        }
     }
     if parts.is_empty() {
         return parts;
     }
-    parts.push(part);
+    parts.push(small(&word[begin..]).into_owned());
     // A single letter says nothing.
     parts.retain(|part| part.chars().nth(1).is_some());
     parts
@@ -96,7 +59,7 @@ pub(crate) fn passage_lengths(words: usize) -> impl Iterator<Item = usize> {
 
 /// The byte at which each passage of a text begins; the first is 0.
 pub(crate) fn passage_starts(text: &str) -> Vec<usize> {
-    let begins: Vec<usize> = words(text).map(|(at, _)| at).collect();
+    let begins: Vec<usize> = words(text).map(|word| word.at).collect();
     let mut word = 0;
     let mut starts = vec![0];
     for length in passage_lengths(begins.len()) {
@@ -106,45 +69,19 @@ pub(crate) fn passage_starts(text: &str) -> Vec<usize> {
     starts
 }
 
-fn is_ideographic(c: char) -> bool {
-    matches!(
-        u32::from(c),
-        0x3040..=0x30ff | 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xac00..=0xd7af | 0x20000..=0x2fa1f,
-    )
-}
-
-fn is_combining(c: char) -> bool {
-    matches!(u32::from(c), 0x0300..=0x036f)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn plain(text: &str) -> Vec<String> {
-        words(text).map(|(_, word)| word).collect()
-    }
-
-    #[test]
-    fn words_are_split_and_folded() {
-        assert_eq!(plain("Caroline's RUN-42, Ünïcode!"), ["caroline", "run", "42", "ünïcode"]);
-        assert_eq!(plain("it’s 標識ab"), ["it", "標", "識", "ab"]);
-        assert_eq!(plain("cafe\u{301}s"), ["cafes"]);
-        assert!(plain("… --- \u{0}").is_empty());
-    }
-
     #[test]
     fn names_of_several_words_have_parts() {
-        let long = |text| parts(text, 100);
-        assert_eq!(long("readUserName(x)"), ["read", "user", "name"]);
-        assert_eq!(long("HTTPServer2 Other"), ["http", "server2"]);
-        assert_eq!(long("aList"), ["list"]);
-        for whole in ["word", "Word", "WORD", "word2", "snake_caseWord", "", "("] {
-            assert!(long(whole).is_empty(), "{whole}");
+        assert_eq!(parts("readUserName"), ["read", "user", "name"]);
+        assert_eq!(parts("HTTPServer2"), ["http", "server2"]);
+        assert_eq!(parts("aList"), ["list"]);
+        assert_eq!(parts("cafe\u{301}E\u{301}te\u{301}"), ["café", "été"]);
+        for whole in ["word", "Word", "WORD", "word2", "", "標"] {
+            assert!(parts(whole).is_empty(), "{whole}");
         }
-        // The rest is another word.
-        assert_eq!(parts("標readUserName", 1), [""; 0]);
-        assert_eq!(parts("readUserName", 8), ["read", "user"]);
     }
 
     #[test]

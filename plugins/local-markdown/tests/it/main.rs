@@ -6,6 +6,7 @@ mod changes_by_hand;
 mod configuration;
 mod lists;
 mod meaning;
+mod odd_files;
 mod quality;
 mod records;
 mod restarts;

@@ -25,6 +25,30 @@ fn other_forms_accents_and_scripts_are_found() {
 }
 
 #[test]
+fn every_spelling_of_a_word_and_words_without_spaces_are_found() {
+    for language in ["english", "german", "none"] {
+        let mut home = Home::with(&json!({"language": language}));
+        for (text, questions) in [
+            ("Office: İstanbul", ["istanbul", "ISTANBUL"]),
+            ("Die Straße ist gesperrt", ["strasse", "STRAẞE"]),
+            ("Η ανάπτυξη παγώνει", ["αναπτυξη", "ΑΝΆΠΤΥΞΗ"]),
+            ("Đa\u{323}\u{306}ng goes", ["đặng", "dang"]),
+            ("gal\u{327}a un n\u{327}em", ["gaļa", "ņem"]),
+            ("ＤＥＰＬＯＹ ﬁnished", ["deploy", "finished"]),
+            ("ระบบจะหยุดการปล่อยเวอร์ชันใหม่ทุกวันศุกร์", ["วันศุกร์", "ปล่อย"]),
+            ("ລະບົບຈະຢຸດທຸກວັນສຸກ", ["ວັນສຸກ", "ຢຸດ"]),
+            ("사용자는 회의를 싫어한다", ["회의", "사용자"]),
+        ] {
+            home.keep(&[text]);
+            for question in questions {
+                let found = home.ask(question);
+                assert!(found.first().is_some_and(|first| first == text), "{question}: {found:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn stop_words_count_only_in_questions_without_other_words() {
     let mut home = Home::new();
     home.keep(&["the who and the what", "a zebra"]);

@@ -39,6 +39,23 @@ fn scores_decrease_and_are_the_product_of_their_parts() {
 }
 
 #[test]
+fn every_spelling_of_a_word_and_words_with_particles_are_found() {
+    let mut home = Home::new();
+    for (text, question) in [
+        ("The office is in İstanbul", "istanbul"),
+        ("Die Straße ist gesperrt", "STRASSE"),
+        ("gal\u{327}a un maize", "gaļa"),
+        ("사용자는 회의를 싫어한다", "회의"),
+        ("ทีมงานประชุมทุกวันจันทร์", "ประชุม"),
+        ("金曜日はデプロイしない", "金曜日"),
+    ] {
+        home.put(text, json!({"kind": "note"})).unwrap();
+        let found = home.provider.query(testing::query(question)).unwrap().snippets;
+        assert!(found.first().is_some_and(|first| first.text == text), "{question}: {found:?}");
+    }
+}
+
+#[test]
 fn without_a_question_a_preamble_has_rules_first() {
     let mut home = filled();
     let preamble =

@@ -2,6 +2,7 @@
 //! not at all.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -15,8 +16,12 @@ const MOST: usize = 100_000;
 const LARGEST: u64 = 32 << 20;
 
 /// The Markdown files of a directory with their names in it, or a file alone. As in memsearch,
-/// hidden ones are left out; links are not followed.
-pub(super) fn markdown(place: &Path) -> Result<BTreeMap<String, PathBuf>> {
+/// hidden ones are left out; links are not followed. `leave_out` is told of directories below it
+/// that cannot be read, and why not.
+pub(super) fn markdown(
+    place: &Path,
+    mut leave_out: impl FnMut(&str, std::io::Error),
+) -> Result<BTreeMap<String, PathBuf>> {
     let failed = |place: &Path| {
         let place = place.to_owned();
         move |error: std::io::Error| {
@@ -34,9 +39,16 @@ pub(super) fn markdown(place: &Path) -> Result<BTreeMap<String, PathBuf>> {
     }
     let mut open = vec![(String::new(), place.to_owned(), 0)];
     while let Some((prefix, directory, depth)) = open.pop() {
-        for entry in fs::read_dir(&directory).map_err(failed(&directory))? {
+        let entries = match fs::read_dir(&directory) {
+            Err(error) if depth > 0 => {
+                leave_out(&prefix, error);
+                continue;
+            }
+            entries => entries.map_err(failed(&directory))?,
+        };
+        for entry in entries {
             let entry = entry.map_err(failed(&directory))?;
-            let name = entry.file_name().to_string_lossy().into_owned();
+            let name = shown(&entry.file_name());
             let kind = entry.file_type().map_err(failed(&directory))?;
             if name.starts_with('.') {
                 continue;
@@ -66,6 +78,12 @@ pub(super) fn markdown(place: &Path) -> Result<BTreeMap<String, PathBuf>> {
         return Err(CliError::input(place.display().to_string(), message));
     }
     Ok(found)
+}
+
+/// The name of a file as text. Two names that are not UTF-8 stay two.
+fn shown(name: &OsStr) -> String {
+    let escaped = || name.as_encoded_bytes().escape_ascii().to_string();
+    name.to_str().map_or_else(escaped, str::to_owned)
 }
 
 /// The text of a file.

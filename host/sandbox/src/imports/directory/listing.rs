@@ -1,6 +1,8 @@
 //! Listings of directories, one page after the other. WASI's own reads the whole directory into the
 //! host's memory and looks at each file, in one call.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
 use rustix::fs::AtFlags;
@@ -54,7 +56,14 @@ impl State {
         listing: &Resource<Listed>,
     ) -> FsResult<Option<DirectoryEntry>> {
         let listed = self.table.get_mut(listing)?;
-        let Some(entry) = listed.listing.next_entry()? else { return Ok(None) };
+        let (entry, name) = loop {
+            let Some(entry) = listed.listing.next_entry()? else { return Ok(None) };
+            match entry.name.to_str().map(str::to_owned) {
+                Some(name) => break (entry, name),
+                // The contract has no such name, and the guest may need the entries behind it.
+                None => self.log.host("warn", &left_out(&entry.name)),
+            }
+        };
         let kind = match entry.kind {
             // A file system that does not say it in its listing.
             Kind::Unknown => {
@@ -71,7 +80,14 @@ impl State {
             Kind::Link => DescriptorType::SymbolicLink,
             Kind::Special | Kind::Unknown => DescriptorType::Unknown,
         };
-        let name = entry.name.into_string().map_err(|_| ErrorCode::IllegalByteSequence)?;
         Ok(Some(DirectoryEntry { type_, name }))
     }
+}
+
+/// Tells the operator which entry a provider does not see.
+fn left_out(name: &OsStr) -> String {
+    format!(
+        "`{}` in the provider's directory is left out, because its name is not UTF-8; rename it",
+        name.as_bytes().escape_ascii()
+    )
 }
