@@ -22,7 +22,7 @@ use memhost_types::BindingLimits;
 const TOKEN: &str = "a-token-of-sixteen-characters-or-more";
 const COUNT: usize = 3_000;
 const QUERY: &str = r#"{"scope":{"companyId":"acme"},"query":"hello"}"#;
-const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory.search","arguments":{"query":"hello"}}}"#;
+const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory_search","arguments":{"query":"hello"}}}"#;
 
 fn listen(router: Router) -> SocketAddr {
     let runtime =
@@ -119,8 +119,8 @@ fn main() {
         &["what", "p50", "p99", "over the HTTP call", "beyond it (p50)", "beyond it (p99)"],
         &[
             row("query over HTTP (floor)", plain),
-            row("memory.search at /mcp", mcp),
-            row("memory.search over `memhost mcp`", stdio),
+            row("memory_search at /mcp", mcp),
+            row("memory_search over `memhost mcp`", stdio),
         ],
     );
     let beyond = stdio.p50().saturating_sub(plain.p50());

@@ -39,31 +39,31 @@ async def refused(client, tool, arguments, needle):
 
 async def exercise(client, label):
     check("the server says who it is", client.server_info.name == "memhost" and client.server_info.version)
-    check("and how to use it", "memory.search" in (client.instructions or ""), client.instructions)
+    check("and how to use it", "memory_search" in (client.instructions or ""), client.instructions)
 
     tools = (await client.list_tools()).tools
     schemas = {tool.name: tool for tool in tools}
     names = [tool.name for tool in tools]
-    expected = ["memory.search", "memory.note", "memory.correct", "memory.forget", "memory.browse"]
+    expected = ["memory_search", "memory_note", "memory_correct", "memory_forget", "memory_browse"]
     check("the tools are those of the provider and the role", names[:5] == expected, names)
     for tool in tools:
         jsonschema.Draft202012Validator.check_schema(tool.input_schema)
         jsonschema.Draft202012Validator.check_schema(tool.output_schema)
         check(f"{tool.name} takes nothing that it does not name", tool.input_schema["additionalProperties"] is False)
     hints = {tool.name: tool.annotations for tool in tools}
-    check("searching reads only", hints["memory.search"].read_only_hint is True)
-    forgetting = hints["memory.forget"]
+    check("searching reads only", hints["memory_search"].read_only_hint is True)
+    forgetting = hints["memory_forget"]
     check("forgetting destroys", forgetting.destructive_hint is True and not forgetting.read_only_hint)
-    check("noting adds only", hints["memory.note"].destructive_hint is False)
+    check("noting adds only", hints["memory_note"].destructive_hint is False)
 
     fact = f"Deploys are frozen on Fridays, says the {label} client"
-    noted = await call(client, schemas, "memory.note", {"text": fact, "metadata": {"kind": "decision"}})
+    noted = await call(client, schemas, "memory_note", {"text": fact, "metadata": {"kind": "decision"}})
     record = noted["record"]["id"]
-    found = await call(client, schemas, "memory.search", {"query": fact, "topK": 3})
+    found = await call(client, schemas, "memory_search", {"query": fact, "topK": 3})
     hit = next((hit for hit in found["records"] if hit["id"] == record), None)
     check("what was noted is found, with its provenance", hit and hit["source"]["kind"] == "manual_note", found)
     check("the provenance names the way in", hit["source"]["externalRef"].startswith("mcp"), hit)
-    cut = await call(client, schemas, "memory.search", {"query": "deploys frozen", "maxChars": 100})
+    cut = await call(client, schemas, "memory_search", {"query": "deploys frozen", "maxChars": 100})
     check("texts are cut where asked", all(len(hit["text"]) <= 100 for hit in cut["records"]), cut)
 
     # Templates, the list page by page, and one record.
@@ -91,18 +91,18 @@ async def exercise(client, label):
     text = rules.messages[0].content.text
     check("it gives the plan's rules", "a durable fact, preference, or decision should survive this run" in text, text)
 
-    corrected = await call(client, schemas, "memory.correct", {"id": record, "text": fact + ", and on Thursdays"})
+    corrected = await call(client, schemas, "memory_correct", {"id": record, "text": fact + ", and on Thursdays"})
     record = corrected["record"]["id"]
-    page = await call(client, schemas, "memory.browse", {"limit": 5})
+    page = await call(client, schemas, "memory_browse", {"limit": 5})
     check("the provider shows its tree", page["nodes"], page)
     for node in page["nodes"]:
         if node["hasChildren"]:
-            await call(client, schemas, "memory.browse", {"path": node["path"]})
+            await call(client, schemas, "memory_browse", {"path": node["path"]})
             break
-    forgotten = await call(client, schemas, "memory.forget", {"ids": [record, "no-such-record"]})
+    forgotten = await call(client, schemas, "memory_forget", {"ids": [record, "no-such-record"]})
     effects = [outcome["effect"] for outcome in forgotten["outcomes"]]
     check("forgetting says what became of each", effects[0] != "not_found" and effects[1] == "not_found", effects)
-    gone = await call(client, schemas, "memory.search", {"query": fact})
+    gone = await call(client, schemas, "memory_search", {"query": fact})
     check("what is forgotten is gone", record not in [hit["id"] for hit in gone["records"]], gone)
 
     if "save_memory" in names:
@@ -112,10 +112,10 @@ async def exercise(client, label):
         await refused(client, "save_memory", {"scope": "user", "fact": "x" * 201}, "at most 200")
         await refused(client, "save_memory", {"scope": "drive", "fact": "x"}, "no workspace")
 
-    await refused(client, "memory.search", {"query": "x", "companyId": "other"}, "come from the token")
-    await refused(client, "memory.search", {"query": "x", "topK": 0}, "1 to 50")
-    await refused(client, "memory.search", {}, "query")
-    await refused(client, "memory.correct", {"id": record}, "exactly one")
+    await refused(client, "memory_search", {"query": "x", "companyId": "other"}, "come from the token")
+    await refused(client, "memory_search", {"query": "x", "topK": 0}, "1 to 50")
+    await refused(client, "memory_search", {}, "query")
+    await refused(client, "memory_correct", {"id": record}, "exactly one")
     try:
         await client.call_tool("memory.nothing", {})
         check("an unknown tool is an error of the protocol", False)

@@ -1,8 +1,10 @@
 //! `memhost mcp`: the Model Context Protocol on standard input and output, for clients that start a
 //! program. Every message goes to `/mcp` of a host, so that there is one server and one set of
-//! rules.
+//! rules. While the host is away, this program says who the server is and which tools there may be,
+//! because a client asks for that only when it starts.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use parking_lot::Mutex;
@@ -16,16 +18,22 @@ use super::args::HostArgs;
 use super::connection::Connection;
 use super::texts::escape;
 use super::{Backend, CliError, Result};
+use memhost_http::mcp::{client_label, offline};
 use memhost_server::{Method, Request};
 
 /// The longest message that the host accepts, in bytes.
-const MAX_MESSAGE: u64 = 8 << 20;
+const MAX_MESSAGE: usize = 8 << 20;
+/// The longest line of which the id is still read, for the answer that says that it is too long.
+const MAX_LINE: u64 = 64 << 20;
 /// The number of messages in flight.
 const AT_ONCE: usize = 32;
 /// The error code of an answer that the host did not give (JSON-RPC 2.0: `-32000` to `-32099` are
 /// the server's own).
 const NO_ANSWER: i64 = -32000;
 const PARSE_ERROR: i64 = -32700;
+const INVALID_REQUEST: i64 = -32600;
+/// What tells a client to ask for the tools again.
+const TOOLS_CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
 
 #[derive(Debug, Args)]
 pub(super) struct McpArgs {
@@ -58,10 +66,10 @@ pub(super) struct McpArgs {
     /// Binding to use instead of the assigned one.
     #[arg(long, env = "MEMHOST_BINDING", value_name = "KEY")]
     binding: Option<String>,
-    /// Tool names: `memory.search`, or `memory_search` for clients that allow no dots.
+    /// Tool names: `memory_search`, or `memory.search`, which many clients refuse.
     #[arg(
-        long, env = "MEMHOST_TOOL_NAMES", value_parser = ["dotted", "plain"],
-        default_value = "dotted"
+        long, env = "MEMHOST_TOOL_NAMES", value_parser = ["plain", "dotted"],
+        default_value = "plain"
     )]
     tool_names: String,
 }
@@ -95,7 +103,13 @@ pub(super) async fn run(mut args: McpArgs) -> Result<()> {
     let backend = Backend::open(&args.host, &connection).await?;
     args.company = args.company.or(connection.company);
     args.agent = args.agent.or(connection.agent);
-    let bridge = Bridge { backend, headers: args.headers(), client: Mutex::new(Client::default()) };
+    let bridge = Bridge {
+        backend,
+        headers: args.headers(),
+        is_dotted: args.tool_names == "dotted",
+        client: Mutex::new(Client::default()),
+        guessed_tools: AtomicBool::new(false),
+    };
     relay(Arc::new(bridge), BufReader::new(tokio::io::stdin()), tokio::io::stdout()).await
 }
 
@@ -109,7 +123,10 @@ struct Client {
 struct Bridge {
     backend: Backend,
     headers: Vec<(&'static str, String)>,
+    is_dotted: bool,
     client: Mutex<Client>,
+    /// Whether the client was told of tools while the host was away.
+    guessed_tools: AtomicBool,
 }
 
 /// Forwards messages until the input ends and every message is answered.
@@ -129,72 +146,80 @@ async fn relay(
     });
     let permits = Arc::new(Semaphore::new(AT_ONCE));
     while let Some(line) = next_line(&mut input).await? {
-        let message = line.and_then(|line| {
-            serde_json::from_slice(&line).map_err(|error| format!("not JSON: {error}"))
-        });
+        let message = read(line);
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { break };
         let (bridge, answers) = (Arc::clone(&bridge), answers.clone());
         // Later messages depend on `initialize`, so it is answered first.
-        if message.as_ref().is_ok_and(|message: &Value| message["method"] == "initialize") {
-            if let Some(answer) = bridge.answer(message).await {
-                let _ = answers.send(answer).await;
-            }
-            continue;
-        }
-        tokio::spawn(async move {
-            if let Some(answer) = bridge.answer(message).await {
+        let is_first =
+            message.as_ref().is_ok_and(|message: &Value| message["method"] == "initialize");
+        let answering = async move {
+            for line in bridge.answer(message).await {
                 // If the client stopped reading, the writer below returns the error.
-                let _ = answers.send(answer).await;
+                let _ = answers.send(line).await;
             }
             drop(permit);
-        });
+        };
+        match is_first {
+            true => answering.await,
+            false => drop(tokio::spawn(answering)),
+        }
     }
     drop(answers);
     writing.await.map_err(CliError::runtime)?.map_err(CliError::from)
 }
 
-/// A line, or the reason why it cannot be read.
-type Line = Result<Vec<u8>, String>;
+/// A message, or the answer to what is none.
+fn read(line: Option<Vec<u8>>) -> Result<Value, Vec<u8>> {
+    let too_long = |id: &Value| {
+        refusal(id, INVALID_REQUEST, "the message is longer than 8 MiB; send less at once")
+    };
+    let line = line.ok_or_else(|| too_long(&Value::Null))?;
+    let message: Value = serde_json::from_slice(&line).map_err(|error| {
+        refusal(&Value::Null, PARSE_ERROR, &format!("the message is not JSON: {error}"))
+    })?;
+    if line.len() > MAX_MESSAGE {
+        return Err(too_long(&message["id"]));
+    }
+    Ok(message)
+}
 
-/// The next line that is not empty; none at the end.
-async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<Line>> {
+/// The next line that is not empty, and `None` within for one that is too long to be kept; none at
+/// the end.
+async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<Option<Vec<u8>>>> {
     loop {
         let mut line = Vec::new();
-        let read = (&mut *input).take(MAX_MESSAGE + 1).read_until(b'\n', &mut line).await?;
+        let read = (&mut *input).take(MAX_LINE + 1).read_until(b'\n', &mut line).await?;
         if read == 0 {
             return Ok(None);
         }
-        if line.last() != Some(&b'\n') && line.len() as u64 > MAX_MESSAGE {
+        if line.last() != Some(&b'\n') && line.len() as u64 > MAX_LINE {
             // The rest of the line is skipped.
             while line.last() != Some(&b'\n') {
                 line.clear();
-                if (&mut *input).take(MAX_MESSAGE).read_until(b'\n', &mut line).await? == 0 {
+                if (&mut *input).take(MAX_LINE).read_until(b'\n', &mut line).await? == 0 {
                     break;
                 }
             }
-            return Ok(Some(Err("longer than 8 MiB".to_owned())));
+            return Ok(Some(None));
         }
         if !line.trim_ascii().is_empty() {
-            return Ok(Some(Ok(line)));
+            return Ok(Some(Some(line)));
         }
     }
 }
 
 impl Bridge {
-    /// The host's answer; none to notifications.
-    async fn answer(&self, message: Result<Value, String>) -> Option<Vec<u8>> {
+    /// The lines that answer a message; none to notifications.
+    async fn answer(&self, message: Result<Value, Vec<u8>>) -> Vec<Vec<u8>> {
         let message = match message {
             Ok(message) => message,
-            Err(why) => {
-                return Some(refusal(&Value::Null, PARSE_ERROR, &format!("the message is {why}")));
-            }
+            Err(refused) => return vec![refused],
         };
         let method = message["method"].as_str().unwrap_or_default().to_owned();
         // The host keeps no session, so a notification has no effect.
         if message.is_object() && message.get("id").is_none() {
-            return None;
+            return Vec::new();
         }
-        let id = message["id"].clone();
         let headers = self.headers_for(&method, &message);
         let sent = self.backend.exchange(Request {
             method: Method::Post,
@@ -202,16 +227,50 @@ impl Bridge {
             body: Some(message.to_string()),
             headers,
         });
-        match sent.await {
-            Ok((202, _)) => None,
+        let (status, error) = match sent.await {
+            Ok((202, _)) => return Vec::new(),
             Ok((_, body)) if is_message(&body) => {
                 if method == "initialize" {
                     self.note_version(&body);
                 }
-                Some(body)
+                // After the answer, so that nothing comes before that of `initialize`.
+                let news = self.guessed_tools.swap(false, Ordering::Relaxed);
+                return [Some(body), news.then(|| TOOLS_CHANGED.into())]
+                    .into_iter()
+                    .flatten()
+                    .collect();
             }
-            Ok((status, body)) => Some(unanswered(&id, &method, &CliError::problem(status, &body))),
-            Err(error) => Some(unanswered(&id, &method, &error)),
+            Ok((status, body)) => (Some(status), CliError::problem(status, &body)),
+            Err(error) => (None, error),
+        };
+        // Something in front of the host answers for it with these.
+        let is_away = matches!(status, None | Some(502..=504));
+        if let Some(result) = is_away.then(|| offline(&message, self.is_dotted)).flatten() {
+            tracing::warn!(%error, method, "the host is away; this program answers");
+            if method == "tools/list" {
+                self.guessed_tools.store(true, Ordering::Relaxed);
+            }
+            let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+            let answer = answer.to_string().into_bytes();
+            if method == "initialize" {
+                self.note_version(&answer);
+            }
+            return vec![answer];
+        }
+        tracing::error!(%error, method, "the host did not answer");
+        let code = if status == Some(400) { INVALID_REQUEST } else { NO_ANSWER };
+        match &message {
+            // One line for all of them, as the client sent them.
+            Value::Array(messages) => {
+                let asked = messages.iter().filter(|message| message.get("id").is_some());
+                let answers: Vec<Value> =
+                    asked.map(|message| unanswered(message, code, &error)).collect();
+                match answers.is_empty() {
+                    true => Vec::new(),
+                    false => vec![Value::Array(answers).to_string().into_bytes()],
+                }
+            }
+            message => vec![unanswered(message, code, &error).to_string().into_bytes()],
         }
     }
 
@@ -223,9 +282,9 @@ impl Bridge {
         let client = {
             let mut client = self.client.lock();
             if method == "initialize" {
-                let told = |name: &str| params["clientInfo"][name].as_str().map(str::to_owned);
-                client.name = told("name")
-                    .map(|name| format!("{name}/{}", told("version").unwrap_or_default()));
+                let told = |name: &str| params["clientInfo"][name].as_str();
+                let (name, version) = (told("name").unwrap_or_default(), told("version"));
+                client.name = client_label(name, told("title"), version.unwrap_or_default());
                 client.version = None;
             }
             client.clone()
@@ -280,17 +339,19 @@ fn is_message(body: &[u8]) -> bool {
 
 /// The answer if the host gave none. For a tool call it is a tool result, because a model reads
 /// nothing else.
-fn unanswered(id: &Value, method: &str, error: &CliError) -> Vec<u8> {
-    tracing::error!(%error, method, "the host did not answer");
-    if method != "tools/call" {
-        return refusal(id, NO_ANSWER, &error.to_string());
+fn unanswered(message: &Value, code: i64, error: &CliError) -> Value {
+    let (id, error) = (&message["id"], error.to_string());
+    if message["method"] != "tools/call" {
+        return json!({
+            "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": error },
+        });
     }
     let text = format!(
         "unavailable: {error}. Memory is not available now. Continue the task without it, and tell \
          the user."
     );
     let result = json!({ "content": [{ "type": "text", "text": text }], "isError": true });
-    json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string().into_bytes()
+    json!({ "jsonrpc": "2.0", "id": id, "result": result })
 }
 
 fn refusal(id: &Value, code: i64, message: &str) -> Vec<u8> {
@@ -314,15 +375,26 @@ mod tests {
 
     #[tokio::test]
     async fn lines_are_taken_up_to_their_limit() {
-        let long = "x".repeat(9 << 20);
+        let long = "x".repeat(65 << 20);
         let text = format!("one\n\n  \n{long}\ntwo");
         let mut input = BufReader::new(text.as_bytes());
         let mut found = Vec::new();
         while let Some(line) = next_line(&mut input).await.unwrap() {
-            found.push(
-                line.map(|line| String::from_utf8(line).unwrap().trim().to_owned()).map_err(drop),
-            );
+            found.push(line.map(|line| String::from_utf8(line).unwrap().trim().to_owned()));
         }
-        assert_eq!(found, [Ok("one".to_owned()), Err(()), Ok("two".to_owned())]);
+        assert_eq!(found, [Some("one".to_owned()), None, Some("two".to_owned())]);
+    }
+
+    #[test]
+    fn what_is_no_message_is_answered_with_its_id() {
+        let refused = |line: Option<String>| -> Value {
+            let refused = read(line.map(String::into_bytes)).unwrap_err();
+            serde_json::from_slice(&refused).unwrap()
+        };
+        let long = "x".repeat(MAX_MESSAGE);
+        let answer = refused(Some(format!(r#"{{"params":{{"id":1,"a":"{long}"}},"id":"q 7"}}"#)));
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!("q 7"), &json!(-32600)));
+        assert_eq!(refused(None)["error"]["code"], -32600);
+        assert_eq!(refused(Some("{".to_owned()))["error"]["code"], -32700);
     }
 }

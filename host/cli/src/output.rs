@@ -37,7 +37,7 @@ impl Format {
             Self::Jsonl => Ok(lines(json, items)),
             Self::Yaml => {
                 let text = serde_saphyr::to_string(json).map_err(CliError::host)?;
-                match text.chars().any(is_deceptive) {
+                match is_deceptive(&text) {
                     // JSON is YAML, too, and has an escape for every character.
                     true => Self::Json.render(json, items, human),
                     false => Ok(text.trim_end().to_owned()),
@@ -202,7 +202,7 @@ mod tests {
         let answer = json!({ "items": [{ "text": "\u{9b}2J \u{202e}\u{e0062}" }] });
         for format in [Format::Json, Format::Jsonl, Format::Yaml] {
             let shown = format.render(&answer, "items", || Ok(String::new())).unwrap();
-            assert!(!shown.contains(is_deceptive), "{shown:?}");
+            assert!(!is_deceptive(&shown), "{shown:?}");
             // JSON is YAML, too.
             let read: Value = serde_saphyr::from_str(&shown).unwrap();
             assert_eq!(if format == Format::Jsonl { &answer["items"][0] } else { &answer }, &read);

@@ -1,5 +1,6 @@
 //! The log on standard error, and the export of traces to a collector (OTLP over HTTP).
 
+use std::io::Write;
 use std::time::Duration;
 
 use opentelemetry::trace::TracerProvider;
@@ -13,6 +14,7 @@ use tracing_subscriber::{EnvFilter, Layer};
 
 use super::argument::did_you_mean;
 use super::{CliError, Result};
+use memhost_types::foreign::visible;
 
 /// The targets that are exported: requests, operations and providers' logs.
 const TRACED: &str = "memhost=debug";
@@ -59,7 +61,7 @@ pub(super) fn init(filter: EnvFilter, endpoint: Option<&str>) -> Result<Telemetr
     let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
     let log = tracing_subscriber::fmt::layer()
         .with_ansi(is_terminal)
-        .with_writer(std::io::stderr)
+        .with_writer(|| Lines(std::io::stderr()))
         .with_filter(filter);
     let provider = endpoint.map(provider).transpose()?;
     let traces = provider.as_ref().map(|provider| {
@@ -69,6 +71,38 @@ pub(super) fn init(filter: EnvFilter, endpoint: Option<&str>) -> Result<Telemetr
     });
     tracing_subscriber::registry().with(log).with(traces).init();
     Ok(Telemetry(provider))
+}
+
+/// What the library styles an event with on a terminal.
+const STYLES: [&str; 10] = [
+    "\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[3m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[34m",
+    "\x1b[35m", "\x1b[36m",
+];
+
+/// Writes each event as one line. What others chose is in it, such as the name of a file: it must
+/// not look like another event, and a terminal must not execute it.
+struct Lines<W>(W);
+
+impl<W: Write> Write for Lines<W> {
+    fn write(&mut self, event: &[u8]) -> std::io::Result<usize> {
+        let text = String::from_utf8_lossy(event);
+        let (text, end) = text.strip_suffix('\n').map_or((&*text, ""), |text| (text, "\n"));
+        let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
+        while let Some(at) = rest.find('\x1b') {
+            shown.push_str(&visible(&rest[..at]));
+            let style = STYLES.into_iter().find(|style| rest[at..].starts_with(style));
+            shown.push_str(style.unwrap_or("\\u{1b}"));
+            rest = &rest[at + style.map_or(1, str::len)..];
+        }
+        shown.push_str(&visible(rest));
+        shown.push_str(end);
+        self.0.write_all(shown.as_bytes())?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
 }
 
 fn provider(endpoint: &str) -> Result<SdkTracerProvider> {
@@ -111,10 +145,52 @@ impl HttpClient for Blocking {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
+    use std::io::Read;
     use std::net::TcpListener;
 
     use super::*;
+    use tracing_subscriber::fmt::MakeWriter;
+
+    /// Keeps what is written.
+    #[derive(Clone, Default)]
+    struct Kept(std::sync::Arc<parking_lot::Mutex<Vec<u8>>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl<'a> MakeWriter<'a> for Kept {
+        type Writer = Lines<Self>;
+
+        fn make_writer(&'a self) -> Lines<Self> {
+            Lines(self.clone())
+        }
+    }
+
+    #[test]
+    fn a_name_in_an_event_makes_no_other_event() {
+        for is_terminal in [false, true] {
+            let kept = Kept::default();
+            let log =
+                tracing_subscriber::fmt::layer().with_ansi(is_terminal).with_writer(kept.clone());
+            tracing::subscriber::with_default(tracing_subscriber::registry().with(log), || {
+                let file = "a.wasm\n2026-11-20T10:00:00Z ERROR memhost: \u{1b}[2Jforged\u{202e}";
+                tracing::warn!(%file, "left out: {file}");
+                tracing::info!("next");
+            });
+            let text = String::from_utf8(kept.0.lock().clone()).unwrap();
+            assert_eq!(text.lines().count(), 2, "{text}");
+            assert!(!text.contains("\u{1b}[2J") && !text.contains('\u{202e}'), "{text}");
+            assert_eq!(text.contains("\u{1b}[0m"), is_terminal, "{text}");
+        }
+    }
 
     #[test]
     fn a_request_and_what_happened_in_it_reach_the_collector() {

@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use memhost_types::SourceRef;
+use memhost_types::foreign::{visible_json, visible_lines};
 
 /// The longest text in a table, in characters.
 const MAX_CELL: usize = 72;
@@ -12,37 +13,17 @@ const MAX_CELL: usize = 72;
 /// Escapes what a terminal executes or hides. Any agent can write a record, and a person believes
 /// what is shown of it.
 pub(super) fn printable(text: &str) -> String {
-    if !text.contains(is_deceptive) {
-        return text.to_owned();
-    }
-    let text = text.replace("\r\n", "\n");
-    text.chars()
-        .map(|c| if is_deceptive(c) { c.escape_default().to_string() } else { c.to_string() })
-        .collect()
+    visible_lines(text).into_owned()
 }
 
-/// Control characters but line ends and tabs, those that change the order of what is shown (UTS
-/// 55), and those that show nothing: with tags and the variation selectors beside them a whole text
-/// can be hidden behind one letter.
-pub(super) fn is_deceptive(c: char) -> bool {
-    match c {
-        '\n' | '\t' => false,
-        '\u{200b}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => true,
-        '\u{61c}' | '\u{180e}' | '\u{200e}' | '\u{200f}' | '\u{3164}' | '\u{ffa0}' => true,
-        '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}' => true,
-        _ => c.is_control(),
-    }
+/// Whether something of a text would be executed or hidden.
+pub(super) fn is_deceptive(text: &str) -> bool {
+    visible_lines(text) != text
 }
 
 /// JSON with such characters as escapes; they are in nothing but its texts.
 pub(super) fn escaped(json: &str) -> String {
-    if !json.contains(is_deceptive) {
-        return json.to_owned();
-    }
-    let escape = |c: char| {
-        c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>()
-    };
-    json.chars().map(|c| if is_deceptive(c) { escape(c) } else { c.to_string() }).collect()
+    visible_json(json).into_owned()
 }
 
 /// A value as its JSON has it, a text without quotes; empty where there is none.
@@ -129,7 +110,7 @@ mod tests {
     fn a_text_is_shown_in_the_order_that_it_has() {
         assert_eq!(printable("pay \u{202e}eve\u{200b}"), "pay \\u{202e}eve\\u{200b}");
         assert_eq!(printable("a\u{e0062}\u{e0101}\u{61c}"), "a\\u{e0062}\\u{e0101}\\u{61c}");
-        assert_eq!(printable("a\r\nb\tc\r"), "a\nb\tc\\r");
+        assert_eq!(printable("a\r\nb\tc\r"), "a\nb\tc\\u{d}");
         for harmless in ["שלום, עולם", "مرحبا", "👩\u{200d}👧", "e\u{301}", "標識"]
         {
             assert_eq!(printable(harmless), harmless);

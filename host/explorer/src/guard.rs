@@ -12,6 +12,7 @@ use percent_encoding::percent_decode_str;
 
 use super::components::{self, Theme, View};
 use super::session;
+use super::shown::shown;
 use super::state::Explorer;
 use memhost_core::Service;
 use memhost_http::Problem;
@@ -150,13 +151,14 @@ pub(super) fn is_secure(headers: &HeaderMap) -> bool {
         .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"https"))
 }
 
-/// Sets the security headers: a page may load and do nothing that does not come from this host.
+/// Shows what hides in a page, and sets the security headers: a page may load and do nothing that
+/// does not come from this host.
 pub(crate) async fn headers(
     State(policy): State<HeaderValue>,
     request: Request,
     next: Next,
 ) -> Response {
-    let mut response = next.run(request).await;
+    let mut response = shown(next.run(request).await).await;
     secure(response.headers_mut(), policy);
     response
 }
@@ -178,13 +180,14 @@ fn secure(headers: &mut HeaderMap, policy: HeaderValue) {
 /// The answer to a browser for an unknown address or method.
 pub async fn missing(request: Request, next: Next) -> Response {
     // Clients of these paths are programs, whatever they accept.
-    let is_for_programs = ["/runtime/", "/control/", "/mcp", "/api/", "/sign-in/link"]
-        .iter()
-        .any(|at| request.uri().path().starts_with(at));
+    let is_for_programs =
+        ["/runtime/", "/control/", "/mcp", "/api/", "/sign-in/link", "/.well-known/"]
+            .iter()
+            .any(|at| request.uri().path().starts_with(at));
     if is_for_programs || !components::wants_page(request.headers()) {
         return next.run(request).await;
     }
-    let mut response = Box::pin(components::as_page(request, next)).await;
+    let mut response = shown(Box::pin(components::as_page(request, next)).await).await;
     secure(response.headers_mut(), policy(&[]));
     response
 }

@@ -24,6 +24,7 @@ mod records;
 mod reference;
 mod reviews;
 mod session;
+mod shown;
 mod sign_in;
 mod state;
 mod tokens;

@@ -52,7 +52,7 @@ async fn once(service: &Service, request: Request, next: Next) -> Response {
     };
     let caller = request.extensions().get::<Caller>();
     // Integration routes have no company in their address. The token has it.
-    let is_mcp = request.uri().path() == "/mcp";
+    let is_mcp = mcp::is_at(request.uri().path());
     let named = if is_mcp { in_header(request.headers()) } else { named };
     let company = named.or_else(|| caller.and_then(|caller| caller.company().cloned()));
     if company.is_none() && is_mcp {
@@ -241,7 +241,7 @@ const NO_EFFECT: [&str; 10] = [
 /// an old one, of which what was forgotten is gone.
 fn is_read(parts: &Parts, body: &[u8]) -> bool {
     match parts.uri.path() {
-        "/mcp" => {
+        path if mcp::is_at(path) => {
             let tools = McpTools::of(&parts.extensions);
             !off_executor(body.len(), || mcp::is_write(body, tools))
         }

@@ -5,12 +5,17 @@
 //! There are no sessions: every request has its token and its scope. A revoked token is refused at
 //! once, and the host keeps no state for clients that disconnect without notice.
 
+mod accept;
 mod added;
 mod arguments;
+mod batch;
 mod call;
 mod dispatch;
 mod error;
 mod guard;
+mod oauth;
+mod offline;
+mod params;
 mod request_scope;
 mod resources;
 mod results;
@@ -32,7 +37,9 @@ pub use self::added::{AddedTool, McpTools, Running};
 pub use self::call::{Call, ToolAnswer, Written};
 pub use self::error::McpError;
 pub(crate) use self::error::names_operation;
-pub use self::request_scope::RequestScope;
+pub use self::oauth::without_oauth;
+pub use self::offline::offline;
+pub use self::request_scope::{RequestScope, client_label};
 pub use self::schema::{check_text, of_arguments, of_result, read};
 use self::server::MemoryServer;
 pub(crate) use self::tools::is_write;
@@ -54,5 +61,17 @@ pub fn routes(service: &Arc<Service>) -> Router<Arc<Service>> {
         Arc::new(NeverSessionManager::default()),
         config,
     );
-    Router::new().route_service("/mcp", protocol).layer(from_fn(guard::guard))
+    // Some clients end every address with a slash.
+    let routes = ADDRESSES
+        .iter()
+        .fold(Router::new(), |routes, address| routes.route_service(address, protocol.clone()));
+    routes.layer(from_fn(guard::guard))
+}
+
+/// The addresses of the protocol.
+const ADDRESSES: [&str; 2] = ["/mcp", "/mcp/"];
+
+/// Whether a path is that of the protocol.
+pub(crate) fn is_at(path: &str) -> bool {
+    ADDRESSES.contains(&path)
 }

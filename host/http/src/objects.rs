@@ -1,6 +1,7 @@
-//! JSON in which a type with named fields is an object. Without this, `serde` also takes an array
-//! of the fields' values in their order, which no document describes and which means something else
-//! as soon as a field is added. Where a field is missing, its name is kept.
+//! JSON as the documents describe it. A type with named fields is an object: without this, `serde`
+//! also takes an array of the fields' values in their order, which means something else as soon as
+//! a field is added. A whole number is an integer however it is written: `3.0` is one to JSON
+//! Schema, and some languages have no other numbers. Where a field is missing, its name is kept.
 
 use std::cell::Cell;
 use std::fmt;
@@ -17,6 +18,14 @@ pub(crate) type Missing = Cell<Option<&'static str>>;
 /// they hand on.
 pub(crate) struct Objects<'a, T>(pub(crate) T, pub(crate) &'a Missing);
 
+macro_rules! whole {
+    ($($method:ident)+) => {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+            self.0.$method(Whole(visitor))
+        })+
+    };
+}
+
 macro_rules! forward {
     ($($method:ident)+) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
@@ -29,12 +38,15 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<'_, D> {
     type Error = D::Error;
 
     forward! {
-        deserialize_any deserialize_bool
-        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
-        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
+        deserialize_any deserialize_bool deserialize_i128 deserialize_u128
         deserialize_f32 deserialize_f64 deserialize_char deserialize_str deserialize_string
         deserialize_bytes deserialize_byte_buf deserialize_option deserialize_unit deserialize_seq
         deserialize_map deserialize_identifier deserialize_ignored_any
+    }
+
+    whole! {
+        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
+        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -86,6 +98,42 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<'_, D> {
         visitor: V,
     ) -> Result<V::Value, D::Error> {
         self.0.deserialize_enum(name, variants, Objects(visitor, self.1))
+    }
+}
+
+/// Takes an integer, also one that is written with a fraction of zeros.
+struct Whole<V>(V);
+
+/// Up to here every whole number of a float is the one that was written.
+const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Whole<V> {
+    type Value = V::Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.expecting(formatter)
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<V::Value, E> {
+        self.0.visit_i64(value)
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<V::Value, E> {
+        self.0.visit_u64(value)
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<V::Value, E> {
+        if value.fract() != 0.0 || value.abs() > MAX_EXACT {
+            return self.0.visit_f64(value);
+        }
+        match value < 0.0 {
+            true => self.0.visit_i64(value as i64),
+            false => self.0.visit_u64(value as u64),
+        }
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<V::Value, E> {
+        self.0.visit_str(value)
     }
 }
 
@@ -304,6 +352,22 @@ mod tests {
         let source = r#"{"scope":{"companyId":"a"},"source":{"kind":"run","companyId":"a"},
             "payload":["t"]}"#;
         assert!(refused::<CaptureRequest>(source).contains("invalid type: sequence"));
+    }
+
+    #[test]
+    fn a_whole_number_is_an_integer_however_it_is_written() {
+        let read = |top_k: &str| {
+            let query = format!(r#"{{"scope":{{"companyId":"a"}},"query":"q","topK":{top_k}}}"#);
+            read_json::<QueryRequest>(query.as_bytes()).map(|query| query.top_k)
+        };
+        for whole in ["3", "3.0", "3e0", "30e-1"] {
+            assert_eq!(read(whole).unwrap(), Some(3), "{whole}");
+        }
+        assert_eq!(read("0.0").unwrap(), Some(0));
+        for other in ["3.5", "-3.0", "1e300", "4294967296.0", "\"3\""] {
+            let problem = read(other).unwrap_err();
+            assert!(problem.detail().contains("expected u32"), "{other}: {}", problem.detail());
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ use super::owned::{OwnerRecords, id, invalid, options};
 use memhost_core::Service;
 use memhost_executor::off_executor;
 use memhost_http::{Authenticated, Body, Json, Problem, ProblemCode, Query, read_json};
+use memhost_types::foreign::one_line;
 use memhost_types::{Intent, QueryRequest, Scope, Snippet};
 
 /// The default length of a recall's context, in characters.
@@ -320,7 +321,7 @@ fn context(items: &[Item], max: usize) -> String {
         if chars + "- a\n".len() > max {
             break;
         }
-        let line = format!("- {}\n", item.content.split_whitespace().collect::<Vec<_>>().join(" "));
+        let line = format!("- {}\n", one_line(&item.content));
         let length = line.chars().count();
         if chars + length <= max {
             text.push_str(&line);

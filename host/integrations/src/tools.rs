@@ -9,6 +9,7 @@ use memhost_http::mcp::{
     AddedTool, Call, McpError, McpTools, RequestScope, ToolAnswer, check_text, of_arguments,
     of_result, read,
 };
+use memhost_types::foreign::name;
 use memhost_types::{ForgetEffect, JsonObject, OperationKind, RecordWrite, Snippet};
 
 /// The tools. A binding has them if its policy says `mcp.aliases`.
@@ -24,7 +25,7 @@ pub const TOOLS: McpTools = McpTools(&[
         result: of_result::<SaveResult>,
         exists: |abilities| abilities.mcp.aliases,
         rule: Some(
-            "- `save_memory` and `remove_memory` are `memory.note` and `memory.forget` under other \
+            "- `save_memory` and `remove_memory` are `memory_note` and `memory_forget` under other \
              names, for one short fact each.",
         ),
         guide: Some(GUIDE),
@@ -137,7 +138,7 @@ async fn save(mut call: Call<'_>, wanted: SaveMemory) -> Result<ToolAnswer, McpE
     let record = RecordWrite { text: wanted.fact, metadata, ..RecordWrite::default() };
     let written = call.write(record, None).await?;
     let fact_id = written.record.provider_record_id.as_str().to_owned();
-    let text = format!("Saved as [{fact_id}].{}", written.note());
+    let text = format!("Saved as [{}].{}", name(&fact_id), written.note());
     let waits_for_review = written.waits_for_review;
     let answer = SaveResult { operation_id: written.operation_id, fact_id, waits_for_review };
     Ok(ToolAnswer::new(text, &answer))
@@ -176,8 +177,8 @@ async fn remove(call: Call<'_>, wanted: RemoveMemory) -> Result<ToolAnswer, McpE
         forgotten.outcomes.iter().any(|outcome| outcome.effect != ForgetEffect::NotFound);
     let (operation_id, id) = (forgotten.operation_id.to_string(), wanted.fact_id);
     let text = match is_removed {
-        true => format!("Removed [{id}]."),
-        false => format!("There is no fact [{id}]: nothing was removed."),
+        true => format!("Removed [{}].", name(&id)),
+        false => format!("There is no fact [{}]: nothing was removed.", name(&id)),
     };
     Ok(ToolAnswer::new(text, &RemoveResult { operation_id, fact_id: id, is_removed }))
 }

@@ -214,6 +214,9 @@ pub(super) fn router_of(
     let guard =
         Guard { admin: token.clone(), service: Arc::clone(&service), bodies: bodies.clone() };
     let mut surface = planes.layer(from_fn_with_state(Arc::new(guard), guarded)).merge(open);
+    if surfaces != Surfaces::Control {
+        surface = surface.merge(mcp::without_oauth());
+    }
     if surfaces != Surfaces::Runtime {
         surface = surface
             .route("/reference", get(reference))

@@ -7,7 +7,8 @@ use crate::error::ServiceError;
 use memhost_access::{Act, Caller};
 use memhost_registry::CompanyRegister as _;
 use memhost_store as store;
-use memhost_types::{CompanyId, FieldError, OperationKind, nearest, visible};
+use memhost_types::foreign::visible;
+use memhost_types::{CompanyId, FieldError, OperationKind, nearest};
 
 /// Known companies that an unknown one is compared with, and how many characters longer or shorter
 /// they may be.
@@ -66,7 +67,7 @@ impl Tenancy {
         if self.known.is_to_log(caller, company, self.clock.now()) {
             let company = visible(company.as_str());
             tracing::warn!(
-                company,
+                company = company.as_ref(),
                 by = %caller.principal(),
                 "a request was refused: this host has no such company"
             );

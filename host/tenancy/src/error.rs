@@ -12,7 +12,7 @@ use memhost_sandbox::CallError;
 use memhost_store::StoreError;
 use memhost_types::{
     BindingKey, CompanyId, FieldError, OperationError, OperationErrorCode, OperationId, Outcome,
-    Refusal, visible,
+    Refusal, foreign,
 };
 
 /// The text between a missing thing and the advice: the nearest name, if there is one.
@@ -80,7 +80,7 @@ pub enum ServiceError {
          `memhost company create \
          --company {shown}` makes it",
         or_near(near.as_deref()),
-        shown = visible(company.as_str())
+        shown = foreign::visible(company.as_str())
     )]
     UnknownCompany { company: CompanyId, near: Option<String> },
     #[error("{}", of_erased(company, *is_complete))]

@@ -15,6 +15,7 @@ mod delivery;
 mod event;
 mod failure;
 mod field_error;
+pub mod foreign;
 mod forget_scope;
 mod ids;
 mod job;
@@ -106,4 +107,4 @@ pub use version::{
 pub use visibility::Visibility;
 use whose::is_about;
 pub use whose::{RecordFilter, RecordRow};
-pub use words::{counted, nearest, visible, without_place};
+pub use words::{counted, nearest, without_place};

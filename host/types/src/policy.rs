@@ -145,8 +145,8 @@ pub struct BindingRetention {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct McpPolicy {
-    /// Whether `save_memory` and `remove_memory` are tools beside `memory.note` and
-    /// `memory.forget`: for agents whose instructions name those.
+    /// Whether `save_memory` and `remove_memory` are tools beside `memory_note` and
+    /// `memory_forget`: for agents whose instructions name those.
     pub aliases: bool,
 }
 

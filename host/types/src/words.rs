@@ -1,4 +1,4 @@
-//! Parts of messages: the nearest word, a number with its noun, and a text from outside.
+//! Parts of messages: the nearest word, and a number with its noun.
 
 /// The least likeness for a suggestion, from 0 to 1.
 const LIKE: f64 = 0.75;
@@ -20,24 +20,6 @@ pub fn counted(number: impl std::fmt::Display, one: &str, several: &str) -> Stri
     let number = number.to_string();
     let noun = if number == "1" { one } else { several };
     format!("{number} {noun}")
-}
-
-/// A text from outside for a message: characters that cannot be seen, or that change the order of
-/// others, are written as their number.
-pub fn visible(text: &str) -> String {
-    let is_hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-    };
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match is_hidden(c) {
-            true => shown.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
-            false => shown.push(c),
-        }
-    }
-    shown
 }
 
 /// What a reader of JSON said, without the line and the column: a field says it better.
@@ -62,11 +44,6 @@ mod tests {
             (counted(1, "day", "days"), counted(0, "day", "days")),
             ("1 day".to_owned(), "0 days".to_owned())
         );
-    }
-
-    #[test]
-    fn a_text_from_outside_hides_nothing() {
-        assert_eq!(visible("ünit \u{202e}x\u{200b}\n"), "ünit \\u{202e}x\\u{200b}\\u{a}");
     }
 
     #[test]

@@ -71,6 +71,7 @@ mod layers;
 mod mcp;
 mod mcp_clients;
 mod mcp_http;
+mod mcp_protocol;
 mod mem0;
 mod memsearch;
 mod money;

@@ -8,12 +8,12 @@ use crate::mcp_http::{ACCEPT, Client, OPERATOR, agent, host, last, token};
 use crate::support::Api;
 
 const ALL: [&str; 6] = [
-    "memory.search",
-    "memory.note",
-    "memory.correct",
-    "memory.forget",
-    "memory.browse",
-    "memory.jobs",
+    "memory_search",
+    "memory_note",
+    "memory_correct",
+    "memory_forget",
+    "memory_browse",
+    "memory_jobs",
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -28,13 +28,13 @@ async fn the_tools_depend_on_provider_and_token() {
     let auditor = token(&host, "acme", json!({"name": "audit", "role": "auditor"})).await;
     assert_eq!(
         Client::new(address, &auditor).tools().await,
-        ["memory.search", "memory.browse", "memory.jobs"]
+        ["memory_search", "memory_browse", "memory_jobs"]
     );
     let few = json!({
         "name": "few", "role": "agent", "agentId": "ada", "operations": ["query", "correct"],
     });
     let few = Client::new(address, &token(&host, "acme", few).await);
-    assert_eq!(few.tools().await, ["memory.search", "memory.correct"]);
+    assert_eq!(few.tools().await, ["memory_search", "memory_correct"]);
     // A token without `list` sees no resources, and a listing by its client is not recorded as a
     // refusal.
     assert_eq!(few.ask("resources/list", json!({})).await["result"]["resources"], json!([]));
@@ -45,8 +45,8 @@ async fn the_tools_depend_on_provider_and_token() {
     assert!(host.operations("acme").await.unwrap().is_empty());
     // A provider without `correction`, `browse` and extraction.
     host.bind("acme", "echo", BindingLimits::default()).await.unwrap();
-    assert_eq!(agent.tools().await, ["memory.search", "memory.note", "memory.forget"]);
-    let refusal = agent.is_refused("memory.correct", json!({"id": "r", "text": "t"})).await;
+    assert_eq!(agent.tools().await, ["memory_search", "memory_note", "memory_forget"]);
+    let refusal = agent.is_refused("memory_correct", json!({"id": "r", "text": "t"})).await;
     assert!(refusal.starts_with("unsupported: "), "{refusal}");
     assert_eq!(
         (last(&host, "acme").await.kind.as_str(), last(&host, "acme").await.outcome.as_str()),
@@ -55,17 +55,21 @@ async fn the_tools_depend_on_provider_and_token() {
     Api::new(&host).make("zeta").await;
     let operator = Client::new(address, OPERATOR).with("memhost-company-id", "zeta");
     assert_eq!(operator.tools().await, ALL);
-    // Names without dots, for clients whose models do not accept dots.
-    let plain = agent.with("memhost-tool-names", "plain");
-    assert_eq!(plain.tools().await, ["memory_search", "memory_note", "memory_forget"]);
+    // Names with dots, for clients that ask for them.
+    let dotted = agent.with("memhost-tool-names", "dotted");
+    assert_eq!(dotted.tools().await, ["memory.search", "memory.note", "memory.forget"]);
     for name in ["memory_search", "memory.search"] {
-        assert_eq!(plain.call(name, json!({"query": "x"})).await["isError"], false, "{name}");
+        for client in [&agent, &dotted] {
+            assert_eq!(client.call(name, json!({"query": "x"})).await["isError"], false, "{name}");
+        }
     }
+    let told = dotted.ask("prompts/get", json!({"name": "memory_rules"})).await.to_string();
+    assert!(told.contains("`memory.search`") && !told.contains("`memory_search`"), "{told}");
     // The instructions fit what the client may do.
     let told =
         Client::new(address, &auditor).ask("prompts/get", json!({"name": "memory_rules"})).await;
     let rules = told["result"]["messages"][0]["content"]["text"].as_str().unwrap();
-    assert!(rules.contains("memory.search") && !rules.contains("memory.note"), "{rules}");
+    assert!(rules.contains("memory_search") && !rules.contains("memory_note"), "{rules}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -78,7 +82,7 @@ async fn each_tool_works_and_leaves_an_operation() {
     let note = json!({
         "text": "The gate code changes monthly", "summary": "gate", "metadata": {"kind": "fact"},
     });
-    let noted = agent.does("memory.note", note).await;
+    let noted = agent.does("memory_note", note).await;
     let (id, uri) =
         (noted["record"]["id"].clone(), noted["record"]["uri"].as_str().unwrap().to_owned());
     let left = async |kind: &str| {
@@ -99,7 +103,7 @@ async fn each_tool_works_and_leaves_an_operation() {
         operation.id.to_string()
     };
     assert_eq!(noted["operationId"], left("record_upsert").await);
-    let found = agent.does("memory.search", json!({"query": "gate code", "maxChars": 100})).await;
+    let found = agent.does("memory_search", json!({"query": "gate code", "maxChars": 100})).await;
     assert_eq!(found["operationId"], left("query").await);
     let record = &found["records"][0];
     assert_eq!((&record["id"], &record["text"]), (&id, &json!("The gate code changes monthly")));
@@ -108,13 +112,13 @@ async fn each_tool_works_and_leaves_an_operation() {
         (&json!("run-7"), &json!("fact"))
     );
     let cited = json!({"text": "Ask for the code on the first", "citedRecords": [uri]});
-    agent.does("memory.note", cited).await;
+    agent.does("memory_note", cited).await;
     left("record_upsert").await;
     assert_eq!(
         last(&host, "acme").await.cited[0].provider_record_id.as_str(),
         id.as_str().unwrap()
     );
-    agent.does("memory.browse", json!({})).await;
+    agent.does("memory_browse", json!({})).await;
     left("browse").await;
     let listed = agent.ask("resources/list", json!({})).await;
     left("list").await;
@@ -135,18 +139,18 @@ async fn each_tool_works_and_leaves_an_operation() {
     );
     assert_eq!(contents["_meta"]["memhost.dev/record"]["source"]["issueId"], "issue-3");
     let corrected = agent
-        .does("memory.correct", json!({"id": uri, "text": "The gate code changes weekly"}))
+        .does("memory_correct", json!({"id": uri, "text": "The gate code changes weekly"}))
         .await;
     assert_eq!(corrected["operationId"], left("correct").await);
     let id = corrected["record"]["id"].clone();
-    let forgotten = agent.does("memory.forget", json!({"ids": [id, "nothing"]})).await;
+    let forgotten = agent.does("memory_forget", json!({"ids": [id, "nothing"]})).await;
     assert_eq!(forgotten["operationId"], left("forget").await);
     assert_eq!(
         (&forgotten["outcomes"][0]["id"], &forgotten["outcomes"][1]["effect"]),
         (&id, &json!("not_found"))
     );
     assert_ne!(forgotten["outcomes"][0]["effect"], "not_found");
-    let gone = agent.does("memory.search", json!({"query": "gate code weekly"})).await;
+    let gone = agent.does("memory_search", json!({"query": "gate code weekly"})).await;
     assert!(gone["records"].as_array().unwrap().iter().all(|record| record["id"] != id), "{gone}");
     // The annotations describe the effect.
     let tools = agent.ask("tools/list", json!({})).await;
@@ -154,12 +158,12 @@ async fn each_tool_works_and_leaves_an_operation() {
         let tools = tools["result"]["tools"].as_array().unwrap();
         tools.iter().find(|tool| tool["name"] == name).unwrap()["annotations"].clone()
     };
-    assert_eq!(hints("memory.search")["readOnlyHint"], true);
-    assert_eq!(hints("memory.browse")["readOnlyHint"], true);
+    assert_eq!(hints("memory_search")["readOnlyHint"], true);
+    assert_eq!(hints("memory_browse")["readOnlyHint"], true);
     for (name, destructive, idempotent) in [
-        ("memory.note", false, false),
-        ("memory.correct", true, false),
-        ("memory.forget", true, true),
+        ("memory_note", false, false),
+        ("memory_correct", true, false),
+        ("memory_forget", true, true),
     ] {
         let hints = hints(name);
         assert_eq!(hints["readOnlyHint"], false, "{name}");
@@ -180,7 +184,7 @@ async fn the_scope_comes_from_the_token() {
     // Arguments of a tool cannot set the scope.
     for name in ["companyId", "agentId", "runId", "scope", "bindingKey", "namespace", "subjectId"] {
         for tool in
-            ["memory.search", "memory.note", "memory.forget", "memory.correct", "memory.browse"]
+            ["memory_search", "memory_note", "memory_forget", "memory_correct", "memory_browse"]
         {
             let text = ada.is_refused(tool, json!({name: "other"})).await;
             assert!(
@@ -191,7 +195,7 @@ async fn the_scope_comes_from_the_token() {
     }
     // A header that exceeds the token is refused, and recorded in the token's company.
     let elsewhere = ada.with("memhost-company-id", "other");
-    let refusal = elsewhere.is_refused("memory.search", json!({"query": "secret plan"})).await;
+    let refusal = elsewhere.is_refused("memory_search", json!({"query": "secret plan"})).await;
     assert!(refusal.starts_with("forbidden: ") && !refusal.contains("secret"), "{refusal}");
     let refused = last(&host, "acme").await;
     assert_eq!((refused.kind.as_str(), refused.outcome.as_str()), ("query", "refused"));
@@ -204,15 +208,15 @@ async fn the_scope_comes_from_the_token() {
         assert!(is_nothing, "{method}: {answer}");
     }
     let as_bob = ada.with("memhost-agent-id", "bob");
-    let refusal = as_bob.is_refused("memory.note", json!({"text": "bob said so"})).await;
+    let refusal = as_bob.is_refused("memory_note", json!({"text": "bob said so"})).await;
     assert!(refusal.contains("scope.agentId"), "{refusal}");
     let in_run = json!({"name": "r", "role": "agent", "agentId": "ada", "runId": "run-1"});
     let in_run = Client::new(address, &token(&host, "acme", in_run).await);
-    in_run.does("memory.note", json!({"text": "in its run"})).await;
+    in_run.does("memory_note", json!({"text": "in its run"})).await;
     assert_eq!(last(&host, "acme").await.scope.run_id.as_deref(), Some("run-1"));
     let refusal = in_run
         .with("memhost-run-id", "run-2")
-        .is_refused("memory.note", json!({"text": "x"}))
+        .is_refused("memory_note", json!({"text": "x"}))
         .await;
     assert!(refusal.contains("scope.runId"), "{refusal}");
     // The company's memory is shared by its agents. Another company's records are not found, by id
@@ -220,19 +224,19 @@ async fn the_scope_comes_from_the_token() {
     let bobs =
         token(&host, "acme", json!({"name": "bob", "role": "agent", "agentId": "bob"})).await;
     let bob = Client::new(address, &bobs);
-    let noted = ada.does("memory.note", json!({"text": "ada's own thought"})).await;
+    let noted = ada.does("memory_note", json!({"text": "ada's own thought"})).await;
     for agent in [&ada, &bob] {
-        let found = agent.does("memory.search", json!({"query": "own thought"})).await;
+        let found = agent.does("memory_search", json!({"query": "own thought"})).await;
         assert_eq!(found["records"][0]["id"], noted["record"]["id"]);
     }
     let operator = Client::new(address, OPERATOR).with("memhost-company-id", "other");
     let foreign =
-        operator.does("memory.search", json!({"query": "secret plan"})).await["records"][0].clone();
+        operator.does("memory_search", json!({"query": "secret plan"})).await["records"][0].clone();
     for name in [&foreign["id"], &foreign["uri"]] {
         let outcome =
-            bob.does("memory.forget", json!({"ids": [name]})).await["outcomes"][0].clone();
+            bob.does("memory_forget", json!({"ids": [name]})).await["outcomes"][0].clone();
         assert_eq!(outcome["effect"], "not_found", "{foreign}");
-        let text = bob.is_refused("memory.correct", json!({"id": name, "text": "mine"})).await;
+        let text = bob.is_refused("memory_correct", json!({"id": name, "text": "mine"})).await;
         assert!(text.starts_with("not_found: "), "{text}");
     }
     let read = bob.ask("resources/read", json!({"uri": foreign["uri"]})).await;
@@ -245,13 +249,13 @@ async fn the_scope_comes_from_the_token() {
     assert!(error["message"].as_str().unwrap().contains("memhost-company-id"), "{error}");
     assert!(
         nobody
-            .is_refused("memory.search", json!({"query": "x"}))
+            .is_refused("memory_search", json!({"query": "x"}))
             .await
             .contains("memhost-company-id")
     );
     let auditor =
         Client::new(address, &token(&host, "acme", json!({"name": "a", "role": "auditor"})).await);
-    let refusal = auditor.is_refused("memory.note", json!({"text": "an auditor writes"})).await;
+    let refusal = auditor.is_refused("memory_note", json!({"text": "an auditor writes"})).await;
     assert!(refusal.starts_with("forbidden: "), "{refusal}");
     let refused = last(&host, "acme").await;
     assert_eq!(
@@ -284,12 +288,12 @@ async fn the_policy_of_a_binding_enables_the_aliases() {
     agent.does("save_memory", json!({"scope": "drive", "fact": "builds on Mondays"})).await;
     let scope = last(&host, "acme").await.scope;
     assert_eq!((scope.subject_id.as_deref(), scope.namespace.as_deref()), (None, Some("drive-1")));
-    let found = agent.does("memory.search", json!({"query": "tea"})).await;
+    let found = agent.does("memory_search", json!({"query": "tea"})).await;
     assert_eq!(
         found["records"][0]["metadata"],
         json!({"scope": "user", "source": "ai", "userId": "user-1"})
     );
-    let found = agent.does("memory.search", json!({"query": "Mondays"})).await;
+    let found = agent.does("memory_search", json!({"query": "Mondays"})).await;
     assert_eq!(
         found["records"][0]["metadata"],
         json!({"scope": "drive", "source": "ai", "driveId": "drive-1", "createdBy": "ada"})
@@ -383,7 +387,7 @@ async fn requests_outside_the_protocol_get_http_errors() {
             (&result["protocolVersion"], &result["serverInfo"]["name"]),
             (&json!(revision), &json!("memhost"))
         );
-        assert!(result["instructions"].as_str().unwrap().contains("memory.search"), "{result}");
+        assert!(result["instructions"].as_str().unwrap().contains("memory_search"), "{result}");
         assert!(answer.headers.get("mcp-session-id").is_none());
     }
     let notification = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
@@ -401,13 +405,13 @@ async fn errors_of_tools_tell_a_model_what_to_do() {
     let (host, address) = host(&["traps"]).await;
     host.bind("acme", "traps", BindingLimits::default()).await.unwrap();
     let agent = agent(&host, address).await;
-    let text = agent.is_refused("memory.search", json!({"query": "trap"})).await;
+    let text = agent.is_refused("memory_search", json!({"query": "trap"})).await;
     let operation = last(&host, "acme").await;
     assert!(text.starts_with("trapped: ") && text.contains(&operation.id.to_string()), "{text}");
     assert!(text.ends_with("go on with the task without it, and say so."), "{text}");
     let disabled = json!({"enabled": false});
     Api::new(&host).patch("/control/v1/companies/acme/bindings/traps", &disabled).await.fine();
-    let text = agent.is_refused("memory.search", json!({"query": "x"})).await;
+    let text = agent.is_refused("memory_search", json!({"query": "x"})).await;
     assert!(text.starts_with("binding_disabled: "), "{text}");
     for (arguments, why) in [
         (json!({"query": ""}), "query: is empty"),
@@ -415,7 +419,7 @@ async fn errors_of_tools_tell_a_model_what_to_do() {
         (json!({"query": "x", "maxChars": 1}), "maxChars: is 1"),
         (json!({"query": 7}), "query: invalid type: integer `7`, expected a string"),
     ] {
-        let text = agent.is_refused("memory.search", arguments).await;
+        let text = agent.is_refused("memory_search", arguments).await;
         assert!(
             text.contains(why) && text.ends_with("Correct the arguments and call again."),
             "{text}"
@@ -429,14 +433,14 @@ async fn a_call_with_a_key_is_done_once() {
     let (host, address) = host(&[]).await;
     let client = agent(&host, address).await.with("idempotency-key", "note-1");
     let note = json!({"text": "The gate is green"});
-    let first = client.does("memory.note", note.clone()).await;
-    let again = client.does("memory.note", note.clone()).await;
+    let first = client.does("memory_note", note.clone()).await;
+    let again = client.does("memory_note", note.clone()).await;
     assert_eq!(first, again);
     assert_eq!(host.query("acme", "gate").await.unwrap().len(), 1);
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": "memory.note", "arguments": note}});
+        "params": {"name": "memory_note", "arguments": note}});
     let other = client.with("memhost-issue-id", "i7").send("POST", body.to_string()).await;
     assert_eq!((other.status, &other.json["code"]), (409, &json!("idempotency_key_reused")));
-    let next = client.with("idempotency-key", "note-2").does("memory.note", note).await;
+    let next = client.with("idempotency-key", "note-2").does("memory_note", note).await;
     assert_ne!(next["record"], first["record"]);
 }

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use memhost_tests::{TestHost, needed, repository};
 use serde_json::{Value, json};
 
-use crate::mcp_http::{listening, token};
+use crate::mcp_http::{listening, listening_on, token};
 use crate::support::Api;
 
 /// A running `memhost mcp`.
@@ -87,14 +87,14 @@ async fn memhost_mcp_forwards_messages_only() {
         bridge.write(&"x".repeat(9 << 20));
         assert_eq!(bridge.read()["error"]["code"], -32700);
         let refused =
-            bridge.ask("tools/call", &json!({"name": "memory.note", "arguments": {"text": "x"}}));
+            bridge.ask("tools/call", &json!({"name": "memory_note", "arguments": {"text": "x"}}));
         assert_eq!(refused["result"]["isError"], true, "a run's id has no `/`: {refused}");
         bridge.end();
         let mut bridge = Bridge::start(&["--url", &url, "--run", "rün 7"], &token);
         bridge.hello();
         // Two at once. Each is answered under its own id.
         for (id, text) in [("a", "the first"), ("b", "the second")] {
-            let params = json!({"name": "memory.note", "arguments": {"text": text}});
+            let params = json!({"name": "memory_note", "arguments": {"text": text}});
             bridge.write(
                 &json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
                     .to_string(),
@@ -113,7 +113,7 @@ async fn memhost_mcp_forwards_messages_only() {
         let read = json!({"uri": "memory://local-markdown/ü", "_meta": meta});
         let answer = bridge.ask("resources/read", &read);
         assert!(answer["error"]["message"].as_str().unwrap().contains("no record"), "{answer}");
-        let call = json!({"name": "memory.search", "arguments": {"query": "first"}, "_meta": meta});
+        let call = json!({"name": "memory_search", "arguments": {"query": "first"}, "_meta": meta});
         let answer = bridge.ask("tools/call", &call);
         assert_eq!(answer["result"]["isError"], false, "{answer}");
         bridge.end();
@@ -126,19 +126,56 @@ async fn memhost_mcp_forwards_messages_only() {
     assert_eq!(log[2].scope.run_id.as_deref(), Some("rün 7"));
 }
 
+/// A client asks for the server and its tools once, when it starts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_unreachable_host_is_reported_in_the_protocol() {
-    tokio::task::spawn_blocking(|| {
-        let mut bridge = Bridge::start(&["--url", "http://127.0.0.1:1"], "a-token-of-nobody");
-        let error = bridge.hello()["error"]["message"].as_str().unwrap().to_owned();
-        assert!(error.contains("memhost serve"), "{error}");
-        let call = bridge
-            .ask("tools/call", &json!({"name": "memory.search", "arguments": {"query": "x"}}));
-        assert_eq!(call["result"]["isError"], true, "{call}");
-        assert!(
-            call["result"]["content"][0]["text"].as_str().unwrap().starts_with("unavailable: "),
-            "{call}"
+async fn a_program_that_starts_before_the_host_works_once_it_is_there() {
+    let host = TestHost::new(&[]).await.unwrap();
+    host.write("acme", "the gate code changes monthly").await.unwrap();
+    let token =
+        token(&host, "acme", json!({"name": "ada", "role": "agent", "agentId": "ada"})).await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let search = json!({"name": "memory_search", "arguments": {"query": "gate code"}});
+    let url = format!("http://{address}");
+    let asked = search.clone();
+    let mut bridge = tokio::task::spawn_blocking(move || {
+        let mut bridge = Bridge::start(&["--url", &url], &token);
+        let hello = bridge.hello()["result"].clone();
+        assert_eq!(hello["protocolVersion"], "2025-06-18", "{hello}");
+        assert_eq!(hello["serverInfo"]["name"], "memhost");
+        assert_eq!(hello["capabilities"]["tools"]["listChanged"], true);
+        let tools = bridge.ask("tools/list", &json!({}));
+        assert_eq!(tools["result"]["tools"][0]["name"], "memory_search", "{tools}");
+        for list in ["resources", "prompts"] {
+            let listed = bridge.ask(&format!("{list}/list"), &json!({}));
+            assert!(listed["result"][list].is_array(), "{listed}");
+        }
+        let call = bridge.ask("tools/call", &asked);
+        let text = call["result"]["content"][0]["text"].as_str().unwrap().to_owned();
+        assert!(call["result"]["isError"] == true && text.starts_with("unavailable: "), "{call}");
+        assert!(text.contains("memhost serve"), "{call}");
+        let read = bridge.ask("resources/read", &json!({"uri": "memory://p/r"}));
+        assert_eq!(read["error"]["code"], -32000, "{read}");
+        bridge.write(
+            r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":"b","method":"x"}]"#,
         );
+        let batch = bridge.read();
+        assert_eq!((&batch[0]["id"], &batch[1]["id"]), (&json!(1), &json!("b")), "{batch}");
+        bridge
+    })
+    .await
+    .unwrap();
+    let listener = tokio::net::TcpListener::bind(address).await.unwrap();
+    listening_on(host.service(), listener);
+    tokio::task::spawn_blocking(move || {
+        let call = bridge.ask("tools/call", &search);
+        let records = &call["result"]["structuredContent"]["records"];
+        assert_eq!(records[0]["text"], "the gate code changes monthly", "{call}");
+        // The client was told of tools without the host, so it is to ask again.
+        assert_eq!(bridge.read()["method"], "notifications/tools/list_changed");
+        let tools = bridge.ask("tools/list", &json!({}));
+        assert!(tools["result"]["tools"].is_array(), "{tools}");
         bridge.end();
     })
     .await
@@ -157,7 +194,7 @@ async fn a_data_directory_serves_without_a_host() {
         assert_eq!(bridge.hello()["result"]["serverInfo"]["name"], "memhost");
         let call = bridge.ask(
             "tools/call",
-            &json!({"name": "memory.search", "arguments": {"query": "gate code"}}),
+            &json!({"name": "memory_search", "arguments": {"query": "gate code"}}),
         );
         let records = call["result"]["structuredContent"]["records"].as_array().unwrap();
         assert_eq!(records[0]["text"], "the gate code changes monthly");

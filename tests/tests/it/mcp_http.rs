@@ -26,13 +26,20 @@ pub(crate) async fn listening_until(
 ) -> (SocketAddr, tokio::task::JoinHandle<()>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
+    (address, listening_on(service, listener))
+}
+
+/// A host at a listener.
+pub(crate) fn listening_on(
+    service: &Arc<Service>,
+    listener: tokio::net::TcpListener,
+) -> tokio::task::JoinHandle<()> {
     let router = router(
         Arc::clone(service),
         AdminToken::known(OPERATOR).unwrap(),
         &memhost_server::ServerOptions::default(),
     );
-    let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap_or(()) });
-    (address, task)
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap_or(()) })
 }
 
 /// A token's value.
@@ -69,6 +76,15 @@ impl Client {
     }
 
     pub(crate) async fn send(&self, method: &'static str, body: String) -> Answer {
+        self.send_to("/mcp", method, body).await
+    }
+
+    pub(crate) async fn send_to(
+        &self,
+        path: &'static str,
+        method: &'static str,
+        body: String,
+    ) -> Answer {
         let client = self.clone();
         tokio::task::spawn_blocking(move || {
             let config = ureq::Agent::config_builder().http_status_as_error(false).build();
@@ -77,7 +93,7 @@ impl Client {
             let mut response = loop {
                 let mut request = http::Request::builder()
                     .method(method)
-                    .uri(format!("http://{}/mcp", client.address));
+                    .uri(format!("http://{}{path}", client.address));
                 request = request.header("content-type", "application/json");
                 for (name, value) in &client.headers {
                     request = request.header(*name, value);

@@ -243,7 +243,7 @@ async fn a_question_is_answered_and_explained() {
         .next()
         .unwrap();
     assert!(
-        block.starts_with("## Memory\n- the deploy window is &lt;b&gt;Friday")
+        block.starts_with("## Memory\n- &quot;the deploy window is &lt;b&gt;Friday")
             && block.contains("comment c1"),
         "{block}"
     );

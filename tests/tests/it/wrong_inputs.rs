@@ -293,7 +293,7 @@ const ROWS: &[Row] = &[
     ("embeddings install nope --data-dir d2", 2, "FILE: nope"),
     ("eval locomo no-such.json", 2, "No such file"),
     ("eval locomo bad.json", 2, "is not a LoCoMo file"),
-    ("mcp --tool-names odd", 2, "possible values: dotted, plain"),
+    ("mcp --tool-names odd", 2, "possible values: plain, dotted"),
     ("man no such", 2, "unknown command `no`"),
     ("completions tcsh9", 2, "possible values: bash"),
 ];

@@ -24,7 +24,7 @@ pub(super) const MAX_PATH: usize = 4_096;
 /// The most nodes of one page.
 pub(super) const MAX_NODES: u32 = 200;
 
-/// `memory.search`.
+/// `memory_search`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Search {
@@ -41,7 +41,7 @@ pub(super) struct Search {
     pub(super) metadata_filter: Option<JsonObject>,
 }
 
-/// `memory.note`.
+/// `memory_note`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Note {
@@ -62,7 +62,7 @@ pub(super) struct Note {
     pub(super) visibility: Option<Visibility>,
 }
 
-/// `memory.correct`: exactly one of `text` and `instruction`.
+/// `memory_correct`: exactly one of `text` and `instruction`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Correct {
@@ -82,7 +82,7 @@ pub(super) struct Correct {
     pub(super) instruction: Option<String>,
 }
 
-/// `memory.forget`.
+/// `memory_forget`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Forget {
@@ -91,7 +91,7 @@ pub(super) struct Forget {
     pub(super) ids: Vec<String>,
 }
 
-/// `memory.browse`.
+/// `memory_browse`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Browse {
@@ -107,7 +107,7 @@ pub(super) struct Browse {
     pub(super) limit: Option<u32>,
 }
 
-/// `memory.jobs`.
+/// `memory_jobs`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Jobs {

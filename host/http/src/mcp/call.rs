@@ -11,7 +11,7 @@ use super::error::McpError;
 use super::request_scope::RequestScope;
 use super::results::{
     BrowseResult, CorrectResult, ForgetResult, FoundRecord, JobState, JobsResult, NoteResult,
-    RecordRef, SearchResult,
+    RecordRef, SearchResult, shown_lines,
 };
 use super::schema::{check_range, check_text};
 use super::{text, uri};
@@ -81,14 +81,16 @@ impl Call<'_> {
         };
         let answer = self.service.operations().query(&self.request.caller, request).await?;
         let bytes = answer.snippets.iter().map(Snippet::weight).sum();
-        let records =
-            answer.snippets.into_iter().map(|snippet| FoundRecord::of(snippet, most as usize));
-        let answer = SearchResult {
-            operation_id: answer.operation_id.to_string(),
-            records: records.collect(),
-            profile_summary: answer.profile_summary,
-        };
-        Ok(off_executor(bytes, || answered(text::searched(&answer), &answer)))
+        Ok(off_executor(bytes, || {
+            let records =
+                answer.snippets.into_iter().map(|snippet| FoundRecord::of(snippet, most as usize));
+            let answer = SearchResult {
+                operation_id: answer.operation_id.to_string(),
+                records: records.collect(),
+                profile_summary: answer.profile_summary.as_deref().map(shown_lines),
+            };
+            answered(text::searched(&answer), &answer)
+        }))
     }
 
     pub(super) async fn note(self, wanted: arguments::Note) -> Result<CallToolResult, McpError> {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::problem::ProblemCode;
 use memhost_core::ServiceError;
 use memhost_types::OperationErrorCode;
+use memhost_types::foreign::one_line;
 
 /// The code where the client's configuration names a company that the host does not have.
 const UNKNOWN_COMPANY: &str = ProblemCode::UnknownCompany.name();
@@ -48,7 +49,7 @@ pub enum McpError {
     #[error("there is no prompt `{0}` here; `prompts/list` has those that exist")]
     NoPrompt(String),
     /// The record does not exist.
-    #[error("there is no record {0} in this scope; `memory.search` finds those that exist")]
+    #[error("there is no record {0} in this scope; `memory_search` finds those that exist")]
     NoRecord(String),
     /// A tool's arguments are not valid.
     #[error("{field}{}{message}", if field.is_empty() { "" } else { ": " })]
@@ -107,7 +108,7 @@ impl McpError {
                     "Search again: ids of other scopes and of forgotten records name nothing."
                 }
                 Code::QuotaExceeded => {
-                    "There is no room for more: remove what is not needed any more (memory.forget, \
+                    "There is no room for more: remove what is not needed any more (memory_forget, \
                      or remove_memory), then \
                      call again."
                 }
@@ -125,7 +126,8 @@ impl McpError {
 
     /// For a model: what happened, what to do, and where it is recorded.
     pub(super) fn into_result(self) -> CallToolResult {
-        let mut text = format!("{}: {self}", self.code());
+        // A provider's message is in it: that must not look like another line of the host.
+        let mut text = one_line(&format!("{}: {self}", self.code()));
         if !text.ends_with(['.', '!', '?']) {
             text.push('.');
         }
@@ -145,7 +147,7 @@ impl From<McpError> for ErrorData {
         if let McpError::Service(ServiceError::Operation { operation_id, .. }) = &error {
             data["operationId"] = Value::String(operation_id.to_string());
         }
-        let message = error.to_string();
+        let message = one_line(&error.to_string());
         match &error {
             McpError::NoRecord(_) => Self::resource_not_found(message, Some(data)),
             McpError::NoTool(_) | McpError::NoPrompt(_) | McpError::Arguments { .. } => {

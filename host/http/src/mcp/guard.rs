@@ -1,26 +1,32 @@
 //! The layer in front of the protocol: it refuses pages of other origins and messages of very many
-//! values, and turns errors into problem details.
+//! values, answers the messages of a batch one by one, and turns errors into problem details.
 
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use axum::Json;
 use axum::body::{Body, Bytes, HttpBody, to_bytes};
 use axum::extract::{FromRequest, Request};
-use axum::http::header::{ALLOW, CONTENT_TYPE, ORIGIN};
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::header::{ACCEPT, ALLOW, CONTENT_LENGTH, CONTENT_TYPE, ORIGIN};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use serde_json::Value;
 
-use super::McpTools;
-use super::tools::is_read;
+use super::accept::takes_json;
+use super::tools::{is_read, is_write};
+use super::{McpTools, batch, params};
 use crate::extract::values;
+use crate::problem::MAX_BODY_BYTES;
 use crate::{OnlyRead, Problem, ProblemCode};
 use memhost_executor::{MAX_INLINE_BYTES, off_executor};
 
 /// The longest error text of the protocol that is passed on, in bytes.
 const MAX_TEXT: usize = 4 << 10;
+/// What the library wants a client to accept. The host answers JSON only.
+const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 /// The most JSON values of a message. The library reads a message as each of the protocol's
 /// requests in turn, and keeps copies of its values meanwhile. The largest metadata have fewer.
 const MAX_VALUES: usize = 200_000;
@@ -38,6 +44,65 @@ pub(super) async fn guard(request: Request, next: Next) -> Response {
         Ok(read) => read,
         Err(problem) => return problem.into_response(),
     };
+    if request.method() != Method::POST {
+        return one(request, message, next).await;
+    }
+    if !takes_json(request.headers()) {
+        return problem(StatusCode::NOT_ACCEPTABLE, "").into_response();
+    }
+    request.headers_mut().insert(ACCEPT, ACCEPTED);
+    match batch::is_batch(&message) {
+        // Boxed: otherwise every request's future has room for this rare path.
+        true => Box::pin(several(request, &message, next)).await,
+        false => one(request, message, next).await,
+    }
+}
+
+/// Answers the messages of a batch in their order.
+async fn several(request: Request, body: &Bytes, next: Next) -> Response {
+    let (mut parts, _) = request.into_parts();
+    let messages = match off_executor(body.len(), || batch::read(&parts.headers, body)) {
+        Ok(messages) => messages,
+        Err(problem) => return problem.into_response(),
+    };
+    parts.headers.remove(CONTENT_LENGTH);
+    let (mut answers, mut bytes) = (Vec::new(), 0);
+    for message in &messages {
+        let is_full = bytes > MAX_BODY_BYTES;
+        let too_long = "the answers before this one are too long for one batch; send it by itself";
+        if let Some(why) = batch::wrong(message).or(is_full.then_some(too_long)) {
+            answers.push(batch::refusal(message, why));
+            continue;
+        }
+        let alone = Bytes::from(message.to_string());
+        let request = Request::from_parts(parts.clone(), Body::from(alone.clone()));
+        let (head, answer) = one(request, alone, next.clone()).await.into_parts();
+        let answer = to_bytes(answer, usize::MAX).await.unwrap_or_default();
+        bytes += answer.len();
+        // Notifications and responses have no answer.
+        if head.status == StatusCode::ACCEPTED {
+            continue;
+        }
+        let answer: Value =
+            off_executor(answer.len(), || serde_json::from_slice(&answer).unwrap_or_default());
+        answers.push(match answer.get("jsonrpc") {
+            Some(_) => answer,
+            None => batch::refusal(message, answer["detail"].as_str().unwrap_or("not answered")),
+        });
+    }
+    if answers.is_empty() {
+        return StatusCode::ACCEPTED.into_response();
+    }
+    let text = off_executor(bytes, || Value::Array(answers).to_string());
+    let mut response = ([(CONTENT_TYPE, "application/json")], text).into_response();
+    if !off_executor(body.len(), || is_write(body, McpTools::of(&parts.extensions))) {
+        response.extensions_mut().insert(OnlyRead);
+    }
+    response
+}
+
+/// Answers one message.
+async fn one(mut request: Request, message: Bytes, next: Next) -> Response {
     let tools = McpTools::of(request.extensions());
     let known = Message::of(message.len());
     request.extensions_mut().insert(known.clone());
@@ -55,6 +120,11 @@ pub(super) async fn guard(request: Request, next: Next) -> Response {
     let (parts, body) = response.into_parts();
     let text = to_bytes(body, MAX_TEXT).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&text).into_owned();
+    if is_no_message(parts.status, &text)
+        && let Some(answer) = off_executor(message.len(), || params::refusal(&message))
+    {
+        return Json(answer).into_response();
+    }
     let mut refused = problem(parts.status, &text).into_response();
     if let Some(allow) = parts.headers.get(ALLOW) {
         refused.headers_mut().insert(ALLOW, allow.clone());
@@ -110,10 +180,14 @@ async fn away<T>(bytes: impl Fn() -> usize, work: impl Future<Output = T>) -> T 
     poll_fn(|context| off_executor(bytes(), || work.as_mut().poll(context))).await
 }
 
+/// Whether the body is JSON, but no message of the protocol.
+fn is_no_message(status: StatusCode, text: &str) -> bool {
+    status == StatusCode::UNSUPPORTED_MEDIA_TYPE && text.starts_with("fail to deserialize")
+}
+
 fn problem(status: StatusCode, text: &str) -> Problem {
     match status {
-        // The body is JSON, but no message of the protocol.
-        StatusCode::UNSUPPORTED_MEDIA_TYPE if text.starts_with("fail to deserialize") => {
+        _ if is_no_message(status, text) => {
             let detail = format!("the body is not a message of the protocol: {text}");
             Problem::invalid(detail)
         }

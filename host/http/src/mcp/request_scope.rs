@@ -5,6 +5,7 @@ use axum::http::HeaderMap;
 use axum::http::header::USER_AGENT;
 use axum::http::request::Parts;
 use rmcp::RoleServer;
+use rmcp::model::Implementation;
 use rmcp::service::RequestContext;
 
 use super::error::McpError;
@@ -25,15 +26,15 @@ pub struct RequestScope {
     pub(super) names: ToolNames,
 }
 
-/// How tools are called: as the contract names them, or without the dots that some clients hand on
-/// to models which do not take them. Both are understood in a call.
+/// How tools are called: without dots, because many clients hand the names on to models and SDKs
+/// that take none, or as the plan names them. Both are understood in a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum ToolNames {
-    /// `memory.search`.
-    #[default]
-    Dotted,
     /// `memory_search`.
+    #[default]
     Plain,
+    /// `memory.search`.
+    Dotted,
 }
 
 /// The longest name of a client that is kept, in characters.
@@ -49,15 +50,14 @@ impl RequestScope {
         let parts = context.extensions.get::<Parts>().ok_or(McpError::NoCaller)?;
         let caller = parts.extensions.get::<Caller>().cloned().ok_or(McpError::NoCaller)?;
         // Not the peer's: without a session the library makes one up.
-        let client =
-            context.meta.client_info().map(|client| format!("{}/{}", client.name, client.version));
-        Self::from_headers(caller, &parts.headers, client)
+        let client = context.meta.client_info();
+        Self::from_headers(caller, &parts.headers, client.as_ref())
     }
 
     fn from_headers(
         caller: Caller,
         headers: &HeaderMap,
-        client: Option<String>,
+        client: Option<&Implementation>,
     ) -> Result<Self, McpError> {
         let text = |name| header(headers, name);
         let company = match text("memhost-company-id")? {
@@ -78,12 +78,11 @@ impl RequestScope {
             ..Scope::company(company)
         };
         let (caller, scope) = through_paperclip(caller, scope, headers)?;
-        let named = client.or_else(|| Some(headers.get(USER_AGENT)?.to_str().ok()?.to_owned()));
-        let via = via(named.as_deref().unwrap_or_default());
+        let via = via(&client_name(client, headers, &caller));
         let binding = binding.map(|key| parse("memhost-binding-key", &key)).transpose()?;
         let names = match text("memhost-tool-names")?.as_deref() {
-            None | Some("dotted") => ToolNames::Dotted,
-            Some("plain") => ToolNames::Plain,
+            None | Some("plain") => ToolNames::Plain,
+            Some("dotted") => ToolNames::Dotted,
             Some(other) => {
                 let message = format!("is `{other}`; use `dotted` or `plain`");
                 return Err(McpError::Header { name: "memhost-tool-names", message });
@@ -101,6 +100,66 @@ impl RequestScope {
             ..SourceRef::new(SourceKind::ManualNote, self.scope.company_id.clone())
         }
     }
+}
+
+/// Names that a library gives every program, in small letters and without a version.
+const NAMES_OF_LIBRARIES: [&str; 31] = [
+    "aiohttp",
+    "apache-httpclient",
+    "axios",
+    "bun",
+    "client",
+    "curl",
+    "deno",
+    "example-client",
+    "go-http-client",
+    "got",
+    "guzzlehttp",
+    "httpx",
+    "java-http-client",
+    "libcurl",
+    "mcp",
+    "mcp-client",
+    "mozilla",
+    "my-client",
+    "node",
+    "node-fetch",
+    "node.js",
+    "okhttp",
+    "postmanruntime",
+    "python",
+    "python-httpx",
+    "python-requests",
+    "python-urllib",
+    "reqwest",
+    "ruby",
+    "undici",
+    "ureq",
+];
+
+fn is_of_a_library(name: &str) -> bool {
+    let name = name.trim().to_lowercase();
+    name.is_empty() || NAMES_OF_LIBRARIES.contains(&name.as_str())
+}
+
+/// What a client calls itself: the name of the program, else the title that it shows. `None`: these
+/// are names that a library gives every program.
+pub fn client_label(name: &str, title: Option<&str>, version: &str) -> Option<String> {
+    let name = [Some(name), title].into_iter().flatten().find(|name| !is_of_a_library(name))?;
+    Some(format!("{name}/{version}"))
+}
+
+/// The name of the client: what it calls itself, else what its HTTP library says. Where these name
+/// a library only, the token says more.
+fn client_name(client: Option<&Implementation>, headers: &HeaderMap, caller: &Caller) -> String {
+    let told =
+        client.map(|client| client_label(&client.name, client.title.as_deref(), &client.version));
+    // A header begins with a product, such as `Python/3.12 aiohttp/3.9`.
+    let is_program =
+        |agent: &String| !is_of_a_library(agent.split(['/', ' ']).next().unwrap_or_default());
+    let agent = || headers.get(USER_AGENT)?.to_str().ok().map(str::to_owned).filter(is_program);
+    let named = told.flatten().or_else(agent);
+    named.unwrap_or_else(|| caller.principal().to_string())
 }
 
 /// The surface as operations show it: `mcp:` and the client's name.
@@ -205,6 +264,30 @@ mod tests {
             let error = RequestScope::from_headers(Caller::operator(), &map, None).unwrap_err();
             assert!(matches!(error, McpError::Header { .. }), "{headers:?}: {error}");
         }
+    }
+
+    #[test]
+    fn a_name_that_every_program_has_is_no_name_of_a_client() {
+        let name = |client: Option<(&str, Option<&str>)>, user_agent: &'static str| {
+            let client = client.map(|(name, title)| {
+                let client = Implementation::new(name, "2");
+                match title {
+                    Some(title) => client.with_title(title),
+                    None => client,
+                }
+            });
+            let mut headers = HeaderMap::new();
+            headers.insert(USER_AGENT, HeaderValue::from_static(user_agent));
+            client_name(client.as_ref(), &headers, &Caller::operator())
+        };
+        assert_eq!(name(Some(("cursor", None)), "node"), "cursor/2");
+        assert_eq!(name(Some(("mcp-client", Some("Python IDE"))), "node"), "Python IDE/2");
+        assert_eq!(name(Some(("mcp", None)), "codex/0.9"), "codex/0.9");
+        for library in ["node", "python-httpx/0.27.0", "Go-http-client/2.0", "undici", ""] {
+            assert_eq!(name(None, library), "operator", "{library}");
+            assert_eq!(name(Some(("node", None)), library), "operator", "{library}");
+        }
+        assert_eq!(name(None, "claude-code/2.1 (cli)"), "claude-code/2.1 (cli)");
     }
 
     #[test]

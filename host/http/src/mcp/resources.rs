@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 
 use super::error::McpError;
 use super::request_scope::RequestScope;
-use super::results::Source;
+use super::results::{Source, shown_metadata};
 use super::uri;
 use memhost_core::{Act, Service};
+use memhost_types::foreign::{one_line, visible, visible_lines};
 use memhost_types::{GetRequest, ListRequest, OperationKind, Snippet};
 
 /// How many records one page has.
@@ -74,7 +75,7 @@ pub(super) async fn read(
     let request = GetRequest { binding_key: from.binding, scope: from.scope, handle };
     let record = service.operations().get(&from.caller, request).await?.record.ok_or_else(none)?;
     let meta = meta(&record);
-    let contents = ResourceContents::text(record.text, uri::uri(&record.handle))
+    let contents = ResourceContents::text(visible_lines(&record.text), uri::uri(&record.handle))
         .with_mime_type(MEDIA)
         .with_meta(meta);
     Ok(ReadResourceResult::new(vec![contents]))
@@ -91,12 +92,14 @@ fn resource(record: &Snippet) -> Resource {
         .unwrap_or(&record.text)
         .lines()
         .find(|line| !line.trim().is_empty());
+    // A line may be as long as a record.
     let title: String = title.unwrap_or_default().trim().chars().take(MAX_NAME).collect();
+    let title = one_line(&title);
     let mut annotations = Annotations::default();
     annotations.last_modified = record.updated_at.or(record.created_at).map(|at| at.to_string());
     let size = u64::try_from(record.text.len()).unwrap_or(u64::MAX);
     let resource =
-        Resource::new(uri::uri(&record.handle), record.handle.provider_record_id.as_str())
+        Resource::new(uri::uri(&record.handle), visible(record.handle.provider_record_id.as_str()))
             .with_mime_type(MEDIA)
             .with_size(size)
             .with_annotations(annotations);
@@ -106,9 +109,9 @@ fn resource(record: &Snippet) -> Resource {
 /// The fields of a record beside its text.
 fn meta(record: &Snippet) -> MetaObject {
     let members = [
-        ("summary", json!(record.summary)),
+        ("summary", json!(record.summary.as_deref().map(visible_lines))),
         ("source", json!(record.source.as_ref().map(Source::from))),
-        ("metadata", json!(record.metadata)),
+        ("metadata", json!(record.metadata.clone().map(shown_metadata))),
         ("createdAt", json!(record.created_at)),
         ("updatedAt", json!(record.updated_at)),
     ];

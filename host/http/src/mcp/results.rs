@@ -1,9 +1,13 @@
-//! The results of the tools, as structured data.
+//! The results of the tools, as structured data. Many clients show them to the model, so nothing
+//! hides in the texts that others wrote. Ids, paths and addresses are as they are: other calls take
+//! them.
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::uri::uri;
+use memhost_types::foreign::{visible, visible_lines};
 use memhost_types::{
     BrowsePage, CorrectResponse, ForgetEffect, ForgetResponse, Job, JsonObject, RecordHandle,
     Snippet, SourceRef,
@@ -53,18 +57,18 @@ impl From<&SourceRef> for Source {
     fn from(source: &SourceRef) -> Self {
         Self {
             kind: source.kind.as_str(),
-            issue_id: source.issue_id.clone(),
-            comment_id: source.comment_id.clone(),
-            document_key: source.document_key.clone(),
-            run_id: source.run_id.clone(),
-            activity_id: source.activity_id.clone(),
-            external_ref: source.external_ref.clone(),
-            asserted_by: source.asserted_by.clone(),
+            issue_id: source.issue_id.as_deref().map(shown),
+            comment_id: source.comment_id.as_deref().map(shown),
+            document_key: source.document_key.as_deref().map(shown),
+            run_id: source.run_id.as_deref().map(shown),
+            activity_id: source.activity_id.as_deref().map(shown),
+            external_ref: source.external_ref.as_deref().map(shown),
+            asserted_by: source.asserted_by.as_deref().map(shown),
         }
     }
 }
 
-/// `memory.jobs`.
+/// `memory_jobs`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct JobsResult {
@@ -106,7 +110,7 @@ impl From<&Job> for JobState {
             submitted_at: job.submitted_at.to_string(),
             source: job.source.as_ref().map(Source::from),
             record_count: job.record_count,
-            error: job.error.clone(),
+            error: job.error.as_deref().map(shown),
             can_retry: job.can_retry(),
         }
     }
@@ -159,19 +163,47 @@ impl FoundRecord {
         Self {
             id,
             uri,
-            text,
+            text: visible_lines(&text).into_owned(),
             is_cut: end.is_some(),
-            score: snippet.score,
-            summary: snippet.summary,
+            score: snippet.score.map(shortened),
+            summary: snippet.summary.as_deref().map(shown_lines),
             source: snippet.source.as_ref().map(Source::from),
-            metadata: snippet.metadata,
+            metadata: snippet.metadata.map(shown_metadata),
             created_at: snippet.created_at.map(|at| at.to_string()),
             updated_at: snippet.updated_at.map(|at| at.to_string()),
         }
     }
 }
 
-/// The answer to `memory.search`.
+fn shown(text: &str) -> String {
+    visible(text).into_owned()
+}
+
+/// A text of several lines.
+pub(super) fn shown_lines(text: &str) -> String {
+    visible_lines(text).into_owned()
+}
+
+/// Metadata in whose texts nothing is hidden.
+pub(super) fn shown_metadata(metadata: JsonObject) -> JsonObject {
+    fn value(found: Value) -> Value {
+        match found {
+            Value::String(text) => Value::String(shown_lines(&text)),
+            Value::Array(elements) => Value::Array(elements.into_iter().map(value).collect()),
+            Value::Object(members) => Value::Object(shown_metadata(members)),
+            other => other,
+        }
+    }
+    metadata.into_iter().map(|(name, found)| (shown(&name), value(found))).collect()
+}
+
+/// A score with three digits that count. More of them say nothing to a model, and each costs
+/// tokens.
+fn shortened(score: f64) -> f64 {
+    format!("{score:.2e}").parse().unwrap_or(score)
+}
+
+/// The answer to `memory_search`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SearchResult {
@@ -184,7 +216,7 @@ pub(super) struct SearchResult {
     pub(super) profile_summary: Option<String>,
 }
 
-/// The answer to `memory.note`.
+/// The answer to `memory_note`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct NoteResult {
@@ -197,7 +229,7 @@ pub(super) struct NoteResult {
     pub(super) waits_for_review: bool,
 }
 
-/// The answer to `memory.correct`.
+/// The answer to `memory_correct`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CorrectResult {
@@ -234,7 +266,7 @@ pub(super) struct ForgetOutcome {
     pub(super) effect: ForgetEffect,
 }
 
-/// The answer to `memory.forget`.
+/// The answer to `memory_forget`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ForgetResult {
@@ -269,7 +301,7 @@ pub(super) struct Node {
     pub(super) record: Option<RecordRef>,
 }
 
-/// The answer to `memory.browse`.
+/// The answer to `memory_browse`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct BrowseResult {
@@ -287,7 +319,7 @@ impl From<BrowsePage> for BrowseResult {
         let nodes = page.nodes.into_iter().map(|node| Node {
             record: node.record.as_ref().map(RecordRef::of),
             path: node.path,
-            label: node.label,
+            label: shown(&node.label),
             has_children: node.has_children,
         });
         Self {

@@ -21,35 +21,35 @@ pub(super) fn rules(tools: &[Tool], names: ToolNames) -> String {
     ];
     if has(Tool::Search) {
         lines.push(
-            "- Use `memory.search` when the task depends on prior decisions, people, projects, or \
+            "- Use `memory_search` when the task depends on prior decisions, people, projects, or \
              long-running context \
              that is not in the current issue thread.",
         );
     }
     if has(Tool::Note) {
         lines.push(
-            "- Use `memory.note` when a durable fact, preference, or decision should \
+            "- Use `memory_note` when a durable fact, preference, or decision should \
                     survive this run.",
         );
     }
     if has(Tool::Correct) {
-        lines.push("- Use `memory.correct` when the user explicitly says prior context is wrong.");
+        lines.push("- Use `memory_correct` when the user explicitly says prior context is wrong.");
     }
     if has(Tool::Forget) {
         lines.push(
-            "- Use `memory.forget` only when somebody asks for a record to be forgotten: it \
+            "- Use `memory_forget` only when somebody asks for a record to be forgotten: it \
                     cannot be undone.",
         );
     }
     if has(Tool::Browse) {
         lines.push(
-            "- Use `memory.browse` to look around in what is there when you do not know \
+            "- Use `memory_browse` to look around in what is there when you do not know \
                     what to search for.",
         );
     }
     if has(Tool::Jobs) {
         lines.push(
-            "- Use `memory.jobs` when something that was captured is not found yet: it may \
+            "- Use `memory_jobs` when something that was captured is not found yet: it may \
                     still be extracted.",
         );
     }
@@ -78,8 +78,8 @@ pub(super) fn rules(tools: &[Tool], names: ToolNames) -> String {
     lines.extend(added().filter_map(|tool| tool.guide));
     let text = lines.join("\n");
     match names {
-        ToolNames::Dotted => text,
-        ToolNames::Plain => text.replace("`memory.", "`memory_"),
+        ToolNames::Plain => text,
+        ToolNames::Dotted => text.replace("`memory_", "`memory."),
     }
 }
 
@@ -113,6 +113,7 @@ mod tests {
     #[test]
     fn the_rules_are_those_of_the_tools_that_are_there() {
         let all = rules(Tool::OWN, ToolNames::Dotted);
+        assert!(all.contains("`memory.search`") && !all.contains("`memory_"), "{all}");
         assert!(all.contains("prior decisions, people, projects, or long-running context"));
         assert!(all.contains("auto-capture") && !all.contains("\n\n"), "{all}");
         let reading = rules(&[Tool::Search], ToolNames::Plain);

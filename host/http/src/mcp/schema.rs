@@ -11,7 +11,7 @@ use super::error::McpError;
 use crate::document::without_null;
 use crate::extract::field_at;
 use crate::objects::{Missing, Objects};
-use memhost_types::JsonObject;
+use memhost_types::{JsonObject, cut_message};
 
 /// The schema of arguments. It is closed: other members are refused.
 pub fn of_arguments<T: JsonSchema>() -> Arc<JsonObject> {
@@ -58,10 +58,12 @@ fn tidy(schema: &mut Value) {
 pub fn read<T: DeserializeOwned + JsonSchema>(
     arguments: Option<JsonObject>,
 ) -> Result<T, McpError> {
-    let (value, missing) = (Value::Object(arguments.unwrap_or_default()), Missing::default());
+    let mut arguments = arguments.unwrap_or_default();
+    leave_out_nulls::<T>(&mut arguments);
+    let (value, missing) = (Value::Object(arguments), Missing::default());
     serde_path_to_error::deserialize(Objects(value, &missing)).map_err(|error| {
         let (field, mut message) =
-            (field_at(&error.path().to_string(), &missing), error.inner().to_string());
+            (field_at(&error.path().to_string(), &missing), cut_message(error.inner().to_string()));
         let known = of_arguments::<T>();
         let is_known = |name: &str| known["properties"].get(name).is_some();
         if !field.split('.').next().is_some_and(is_known) {
@@ -73,6 +75,20 @@ pub fn read<T: DeserializeOwned + JsonSchema>(
         }
         McpError::arguments(field, message)
     })
+}
+
+/// Leaves out each argument that may be absent and is null: models fill in what they do not use.
+fn leave_out_nulls<T: JsonSchema>(arguments: &mut JsonObject) {
+    if !arguments.values().any(Value::is_null) {
+        return;
+    }
+    let known = of_arguments::<T>();
+    let required = known.get("required").and_then(Value::as_array);
+    let may_be_absent = |name: &str| {
+        known["properties"].get(name).is_some()
+            && !required.is_some_and(|required| required.iter().any(|needed| needed == name))
+    };
+    arguments.retain(|name, value| !value.is_null() || !may_be_absent(name));
 }
 
 /// Checks that a text is within its limit, in characters as in its schema.
@@ -141,8 +157,14 @@ mod tests {
         let error = wrong(json!({"text": "a", "topK": "3"}));
         assert!(error.starts_with("topK: invalid type: string \"3\", expected u32"), "{error}");
         assert!(wrong(json!({})).starts_with("text: missing field `text`"));
-        let fine: Sample = read(json!({"text": "a", "topK": null}).as_object().cloned()).unwrap();
-        assert_eq!((fine.text.as_str(), fine.top_k), ("a", None));
+        assert!(wrong(json!({"text": null})).starts_with("text: invalid type: null"));
+        assert!(wrong(json!({"text": "a", "companyId": null})).contains("come from the token"));
+        assert!(wrong(json!({"text": 7, "topK": 2.5})).starts_with("text"));
+        for (top_k, read_as) in [(Value::Null, None), (json!(3.0), Some(3))] {
+            let arguments = json!({"text": "a", "topK": top_k});
+            let fine: Sample = read(arguments.as_object().cloned()).unwrap();
+            assert_eq!((fine.text.as_str(), fine.top_k), ("a", read_as));
+        }
         assert!(check_text("text", "ééé", 3).is_ok() && check_text("text", "éééé", 3).is_err());
         assert!(check_text("text", " \n", 3).is_err() && check_range("topK", 0, 1, 3).is_err());
     }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use axum::http::request::Parts;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, DiscoverResult, GetPromptRequestParams,
-    GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig,
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, DiscoverResult,
+    GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
+    InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -18,7 +18,7 @@ use super::error::McpError;
 use super::guard::Message;
 use super::request_scope::{RequestScope, ToolNames};
 use super::tools::Tool;
-use super::{McpTools, dispatch, resources, rules};
+use super::{McpTools, dispatch, params, resources, rules};
 use memhost_core::{Abilities, Service};
 use memhost_executor::in_turn;
 use memhost_types::OperationKind;
@@ -62,25 +62,23 @@ impl MemoryServer {
         let tools = Tool::all_for(&self.service, &from.caller, company, &abilities, added);
         Ok((tools, from.names))
     }
+}
 
-    fn info(tools: &[Tool], names: ToolNames) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder()
-            .enable_tools()
-            .enable_resources()
-            .enable_prompts()
-            .build();
-        let server = Implementation::new("memhost", env!("CARGO_PKG_VERSION"))
-            .with_title("Company memory")
-            .with_description("The memory of a company of agents, whichever provider keeps it.");
-        ServerConfig::new(capabilities)
-            .with_server_info(server)
-            .with_instructions(rules::rules(tools, names))
-    }
+/// Who the server is, and how a client uses these tools.
+pub(super) fn info(tools: &[Tool], names: ToolNames) -> ServerConfig {
+    let capabilities =
+        ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
+    let server = Implementation::new("memhost", env!("CARGO_PKG_VERSION"))
+        .with_title("Company memory")
+        .with_description("The memory of a company of agents, whichever provider keeps it.");
+    ServerConfig::new(capabilities)
+        .with_server_info(server)
+        .with_instructions(rules::rules(tools, names))
 }
 
 impl ServerHandler for MemoryServer {
     fn get_info(&self) -> ServerConfig {
-        Self::info(Tool::OWN, ToolNames::default())
+        info(Tool::OWN, ToolNames::default())
     }
 
     async fn initialize(
@@ -98,7 +96,7 @@ impl ServerHandler for MemoryServer {
     async fn discover(&self, context: Context) -> Result<DiscoverResult, ErrorData> {
         let (tools, names) = self.tools(&context).await?;
         let versions = self.supported_protocol_versions().into_owned();
-        Ok(DiscoverResult::from_server_info(versions, Self::info(&tools, names)))
+        Ok(DiscoverResult::from_server_info(versions, info(&tools, names)))
     }
 
     async fn list_tools(
@@ -183,5 +181,13 @@ impl ServerHandler for MemoryServer {
     ) -> Result<GetPromptResponse, ErrorData> {
         let (tools, names) = self.tools(&context).await?;
         Ok(rules::get(&request.name, &tools, names)?.into())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: Context,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(params::refused(&request.method, request.params))
     }
 }

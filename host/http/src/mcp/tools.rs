@@ -6,6 +6,7 @@ use rmcp::model::ToolAnnotations;
 use serde_json::Value;
 
 use super::added::{AddedTool, McpTools};
+use super::batch::messages;
 use super::request_scope::ToolNames;
 use super::schema::{of_arguments, of_result};
 use super::{arguments, results};
@@ -35,31 +36,30 @@ impl Tool {
         Self::OWN.iter().copied().chain(added.0.iter().map(Self::Added))
     }
 
-    /// The name in the contract. The protocol allows the dots since revision 2025-11-25;
-    /// [`ToolNames::Plain`] is for clients that hand names on to models which do not take them.
+    /// The name. Every client takes it: it is of letters and underscores only.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Search => "memory.search",
-            Self::Note => "memory.note",
-            Self::Correct => "memory.correct",
-            Self::Forget => "memory.forget",
-            Self::Browse => "memory.browse",
-            Self::Jobs => "memory.jobs",
+            Self::Search => "memory_search",
+            Self::Note => "memory_note",
+            Self::Correct => "memory_correct",
+            Self::Forget => "memory_forget",
+            Self::Browse => "memory_browse",
+            Self::Jobs => "memory_jobs",
             Self::Added(tool) => tool.name,
         }
     }
 
     /// The name towards a client.
     fn shown(self, names: ToolNames) -> Cow<'static, str> {
-        match names {
-            ToolNames::Dotted => self.name().into(),
-            ToolNames::Plain => self.name().replace('.', "_").into(),
+        match (names, self.name().strip_prefix("memory_")) {
+            (ToolNames::Dotted, Some(verb)) => format!("memory.{verb}").into(),
+            _ => self.name().into(),
         }
     }
 
-    /// The tool of a name, with or without its dot.
+    /// The tool of a name, with a dot or without one.
     pub(super) fn named(name: &str, added: McpTools) -> Option<Self> {
-        Self::all(added).find(|tool| tool.name() == name || tool.shown(ToolNames::Plain) == name)
+        Self::all(added).find(|tool| tool.name() == name || tool.shown(ToolNames::Dotted) == name)
     }
 
     /// The operation that it is.
@@ -193,14 +193,14 @@ impl Tool {
 impl AddedTool {
     /// As a client is shown it.
     pub fn described(&'static self) -> Value {
-        serde_json::to_value(Tool::Added(self).describe(ToolNames::Dotted)).unwrap_or_default()
+        serde_json::to_value(Tool::Added(self).describe(ToolNames::default())).unwrap_or_default()
     }
 }
 
 /// Whether the body of a request to `/mcp` calls a tool that writes.
 pub(crate) fn is_write(body: &[u8], tools: McpTools) -> bool {
-    let Ok(message) = serde_json::from_slice::<Value>(body) else { return false };
-    called(&message, tools).is_some_and(|tool| tool.kind().is_write())
+    let writes = |message| called(message, tools).is_some_and(|tool| tool.kind().is_write());
+    messages(body).iter().any(writes)
 }
 
 /// Whether the body of a request to `/mcp` reads memory and does nothing else.
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn the_tools_are_described_as_they_were() {
-        let all: Vec<_> = Tool::OWN.iter().map(|tool| tool.describe(ToolNames::Dotted)).collect();
+        let all: Vec<_> = Tool::OWN.iter().map(|tool| tool.describe(ToolNames::Plain)).collect();
         insta::assert_json_snapshot!(all);
     }
 
@@ -232,12 +232,18 @@ mod tests {
     fn every_schema_is_closed_and_every_argument_is_explained() {
         for tool in Tool::OWN {
             let described = tool.describe(ToolNames::Plain);
-            assert_eq!(
-                (Tool::named(tool.name(), NONE), Tool::named(&described.name, NONE)),
-                (Some(*tool), Some(*tool))
-            );
+            let dotted = tool.describe(ToolNames::Dotted).name;
+            assert_eq!(dotted.replace('.', "_"), described.name);
+            for name in [&dotted, &described.name] {
+                assert_eq!(Tool::named(name, NONE), Some(*tool));
+            }
+            // What models and SDKs take as the name of a function.
             assert!(
-                described.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'),
+                (1..=64).contains(&described.name.len())
+                    && described
+                        .name
+                        .bytes()
+                        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'),
                 "{tool:?}"
             );
             assert_eq!(described.input_schema["additionalProperties"], false, "{tool:?}");
