@@ -18,6 +18,7 @@ mod field_error;
 mod forget_scope;
 mod ids;
 mod job;
+mod json_text;
 pub mod limits;
 mod named;
 mod operation;
@@ -66,6 +67,7 @@ pub use ids::{
 };
 pub use ipnet::IpNet;
 pub use job::{Job, JobFilter, JobId, JobRunner};
+pub use json_text::repair_surrogates;
 pub use operation::{
     LogLine, Operation, OperationError, OperationErrorCode, OperationFilter, OperationKind,
     OperationPage, Outcome, PayloadSnapshot,
