@@ -10,6 +10,8 @@ use super::json_edit::{self, Container};
 /// How long a tool waits for a hook, in seconds. A hook of ours ends well before; this is for the
 /// case that it does not.
 const TIMEOUT: u64 = 5;
+/// Codex waits less for these at most, and complains about more.
+const BRIEF: [(&str, u64); 2] = [("SessionEnd", 3), ("Interrupt", 3)];
 /// Some editors write this before the text. It is not JSON; it is kept.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
@@ -30,7 +32,9 @@ pub(super) fn add(
     }
     for event in events {
         // A group without a matcher is for every tool call.
-        let group = json!({"hooks": [{"type": "command", "command": line, "timeout": TIMEOUT}]});
+        let brief = BRIEF.into_iter().find(|(name, _)| name == event);
+        let timeout = brief.map_or(TIMEOUT, |(_, timeout)| timeout);
+        let group = json!({"hooks": [{"type": "command", "command": line, "timeout": timeout}]});
         text = add_group(&text, event, &group)?;
     }
     Ok(format!("{mark}{text}"))
