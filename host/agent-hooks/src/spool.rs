@@ -103,6 +103,13 @@ impl Spool {
         json::parse(&bytes).unwrap_or_default()
     }
 
+    /// The company of the oldest request, by its path.
+    pub(super) fn company(&self) -> Option<String> {
+        let (path, _) = self.files().into_iter().next()?;
+        let stored: Stored = json::parse(&read(&path)?).ok()?;
+        stored.path.strip_prefix(PATHS)?.split('/').next().map(str::to_owned)
+    }
+
     /// For whom its token acts, once the host has told: `agent:ada`.
     pub(super) fn principal(&self) -> Option<String> {
         let bytes = read(&self.directory.join(PRINCIPAL))?;
@@ -117,19 +124,27 @@ impl Spool {
     }
 
     /// The spools of earlier tokens that this one's token may deliver: those of the same tool,
-    /// host, company and agent. Without an agent in the settings, the host must have said for both
-    /// tokens that they are of the same one, or the new token must stand where the old one was.
+    /// host, company and agent. Where the settings name no agent and a token has sent nothing
+    /// before, the new token must stand where that one stood, or be of the only agent that the host
+    /// has told of.
     pub(super) fn earlier(&self, state: &State, settings: &Settings) -> Vec<Self> {
-        let place = settings.token_place.as_ref();
         let mut all = Self::all(state, settings);
+        all.retain(|other| other.is_of(settings));
+        let own = self.principal();
+        let is_only =
+            own.is_some() && all.iter().filter_map(Self::principal).all(|one| Some(one) == own);
+        let place = settings.token_place.as_ref();
         all.retain(|other| {
             let is_same = match self.is_of_another(other) {
                 Some(is_another) => !is_another,
-                None => place.is_some() && other.made_with().token_place.as_ref() == place,
+                None => {
+                    is_only
+                        || settings.agent.is_some()
+                        || place.is_some() && other.made_with().token_place.as_ref() == place
+                }
             };
-            other.directory != self.directory && other.is_of(settings) && is_same
+            is_same && other.directory != self.directory && other.waiting().0 > 0
         });
-        all.retain(|other| other.waiting().0 > 0);
         all
     }
 
