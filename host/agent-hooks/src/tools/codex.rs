@@ -212,8 +212,8 @@ fn of_output(output: &Value) -> Option<Outcome> {
     if text.starts_with('{') {
         return Some(payload::outcome(output)).filter(|outcome| *outcome != Outcome::Unknown);
     }
-    let head = text.lines().take_while(|line| line.trim_end() != "Output:");
-    let code = head.into_iter().find_map(|line| {
+    let mut head = text.lines().take_while(|line| line.trim_end() != "Output:");
+    let code = head.find_map(|line| {
         let code = line
             .strip_prefix("Process exited with code ")
             .or_else(|| line.strip_prefix("Exit code: "));
@@ -248,4 +248,59 @@ fn parse_notification(payload: &Value) -> Option<SessionEvent> {
         },
         details,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_call_is_read_from_what_codex_notes_of_it() {
+        let failed = |why: &str| Outcome::Failed(why.to_owned());
+        let item = |item: Value| json!({"payload": {"type": "item_completed", "item": item}});
+        let output = |output: Value| {
+            let call = json!({"type": "function_call_output", "call_id": "c", "output": output});
+            json!({"payload": call})
+        };
+        let duration = json!({"secs": 1, "nanos": 2_000_000});
+        for (line, outcome) in [
+            (
+                item(json!({"id": "c", "status": "failed", "exit_code": 3, "duration": duration})),
+                Some(failed("exit code 3")),
+            ),
+            (item(json!({"id": "c", "status": "completed"})), Some(Outcome::Succeeded)),
+            (item(json!({"id": "c", "status": "declined"})), Some(failed("the call was declined"))),
+            (
+                item(json!({"id": "c", "status": "failed",
+                    "result": {"content": [{"type": "text", "text": "it broke"}]}})),
+                Some(failed("it broke")),
+            ),
+            (item(json!({"id": "other", "status": "failed"})), None),
+            (
+                output(json!("Wall time: 0 s\nProcess exited with code 3\nOutput:\nfine")),
+                Some(failed("exit code 3")),
+            ),
+            (output(json!("Exit code: 0\nWall time: 0 s\nOutput:\n")), Some(Outcome::Succeeded)),
+            // What a command printed is no sign.
+            (output(json!("Wall time: 0 s\nOutput:\nProcess exited with code 0")), None),
+            (output(json!("Process exited with code 0")), None),
+            (
+                json!({"payload": {"type": "mcp_tool_call_end", "call_id": "c",
+                    "result": {"Err": "gone"}}}),
+                Some(failed("gone")),
+            ),
+            (
+                json!({"payload": {"type": "mcp_tool_call_end", "call_id": "c",
+                    "result": {"Ok": {"content": [], "isError": true}}}}),
+                Some(failed("the response reports a failure")),
+            ),
+        ] {
+            let found = Codex.call_end(&line, "c");
+            assert_eq!(found.as_ref().map(|end| end.outcome.clone()), outcome, "{line}");
+            let has_duration = line.pointer("/payload/item/duration").is_some();
+            assert_eq!(found.and_then(|end| end.duration_ms), has_duration.then_some(1_002));
+        }
+    }
 }
