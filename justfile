@@ -31,6 +31,12 @@ mcp-client:
 claude-mem:
     tests/tools/claude-mem
 
+# The hooks under the real Claude Code and Codex, installed in target/agent-programs, with no network but loopback.
+# They are large: not a part of CI. Linux on x86-64, with Node and Python.
+agent-programs:
+    cargo build -p memhost
+    tests/agent-hooks/real/run target/debug/memhost
+
 # The memory systems that providers speak to, installed in target/vendors, under `plugin check` and through a proxy that
 # breaks things: real servers, and stand-ins that the vendors' own clients check. They are large: not a part of CI.
 vendors *NAMES="agentcore claude-mem mem0 memori memos memsearch openviking supermemory": providers

@@ -7,20 +7,24 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::HooksError;
-use super::payload::{self, HookSpec, SessionEvent};
+use super::machine_text::MachineText;
+use super::payload::{self, HookSpec, Outcome, SessionEvent};
 use super::settings::env_path;
 use super::settings_entries::SettingsFormat;
 
 /// The facts that this crate needs about a tool.
 pub(crate) trait AgentTool: Debug + Sync {
-    /// Its name on the command line, and the `agentKind` of its events.
+    /// Its name on the command line.
     fn name(&self) -> &'static str;
 
     /// Its name for people.
     fn title(&self) -> &'static str;
 
-    /// Its hook events: what they mean, and which of them `install` asks for, in the order in which
-    /// they are written.
+    /// Its name in events and records: the one that it gives itself as a client of MCP, so that an
+    /// agent has one name however it reaches memory.
+    fn agent_kind(&self) -> &'static str;
+
+    /// Its hook events and what they mean, in the order in which `install` writes them.
     fn events(&self) -> &'static [HookSpec];
 
     /// The settings file that `install` and `uninstall` change.
@@ -34,13 +38,17 @@ pub(crate) trait AgentTool: Debug + Sync {
         payload::parse(self.events(), payload)
     }
 
-    /// The role (`user` or `assistant`) and the content of a message in a line of the transcript;
-    /// nothing for lines that hold no message of the person or of the agent.
-    fn message<'a>(&self, line: &'a Value) -> Option<(&'a str, &'a Value)>;
+    /// The message in a line of the transcript; nothing for lines that hold no message of the
+    /// person or of the agent.
+    fn message<'a>(&self, line: &'a Value) -> Option<Message<'a>>;
 
-    /// How a text begins that the tool puts into the transcript as a message of the user.
-    fn injected_prefixes(&self) -> &'static [&'static str] {
-        &[]
+    /// What the tool writes into messages of the user.
+    fn machine_text(&self) -> &'static MachineText;
+
+    /// How a tool call ended, if a line of the transcript says it. Some tools do not tell their
+    /// hooks.
+    fn call_end(&self, _line: &Value, _id: &str) -> Option<CallEnd> {
+        None
     }
 
     /// The output of a hook that makes the tool add `context` to the session.
@@ -57,6 +65,30 @@ pub(crate) trait AgentTool: Debug + Sync {
     fn after_install(&self, _format: SettingsFormat) -> Option<&'static str> {
         None
     }
+}
+
+/// A message in a line of a transcript.
+#[derive(Debug)]
+pub(crate) struct Message<'a> {
+    /// `user` or `assistant`.
+    pub(crate) role: &'a str,
+    /// A text, or parts.
+    pub(crate) content: &'a Value,
+    /// The id of the message, where several lines can be parts of one.
+    pub(crate) id: Option<&'a str>,
+    /// The turn that it belongs to, where the tool says so.
+    pub(crate) turn: Option<&'a str>,
+    /// Whether the tool says that it wrote the message itself.
+    pub(crate) is_of_tool: bool,
+    /// For each part, who it is from, where the tool says so: `user.text` is a person's.
+    pub(crate) kinds: Option<&'a Vec<Value>>,
+}
+
+/// The end of a tool call.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct CallEnd {
+    pub(crate) outcome: Outcome,
+    pub(crate) duration_ms: Option<u64>,
 }
 
 /// The sessions that the hooks are for.

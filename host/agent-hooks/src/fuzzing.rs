@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::payload::EventKind;
 use super::settings_entries::{Entries, SettingsFormat};
 use super::tools::TOOLS;
-use super::{recall, transcript};
+use super::transcript::{Question, Step};
+use super::{json, recall, transcript};
 
 /// A hook's payload and a session's transcript, read as each tool would: events, or nothing.
 ///
@@ -13,11 +14,15 @@ use super::{recall, transcript};
 /// If what was read breaks a rule of this crate.
 pub fn payload(payload: &[u8], transcript: &str) {
     for tool in TOOLS {
-        let exchange = transcript::exchange(*tool, transcript);
-        assert!(
-            exchange.prompt.iter().chain(&exchange.answer).all(|text| !text.contains(recall::OPEN))
-        );
-        let Ok(value) = serde_json::from_slice::<Value>(payload) else { return };
+        for step in transcript::steps(*tool, transcript) {
+            let text = match step {
+                Step::Asked(Question { words, .. }) => words.unwrap_or_else(|| "-".to_owned()),
+                Step::Answered { text, .. } => text,
+                Step::Interrupted => continue,
+            };
+            assert!(!text.trim().is_empty() && !text.contains(recall::OPEN), "{text}");
+        }
+        let Ok(value) = json::parse::<Value>(payload) else { return };
         let Some(event) = tool.parse(&value) else { continue };
         assert!(!event.session.is_empty() && !event.hook.is_empty());
         if let EventKind::ToolStarted { tool, id } | EventKind::ToolEnded { tool, id, .. } =

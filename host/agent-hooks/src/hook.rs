@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::http::{self, RequestError};
+use super::json;
 use super::project::Project;
 use super::recall;
 use super::settings::{HookArgs, Settings};
@@ -56,8 +57,8 @@ fn handle(
         Some(text) => text.into_bytes(),
         None => read_input()?,
     };
-    let value: Value = serde_json::from_slice(&text)
-        .map_err(|error| format!("the hook's input is not JSON: {error}"))?;
+    let value: Value =
+        json::parse(&text).map_err(|error| format!("the hook's input is not JSON: {error}"))?;
     let event = tool.parse(&value).ok_or("the hook's input is not an event of a session")?;
     drop(value);
     let (settings, warnings) = Settings::resolve(args, tool.name());
@@ -79,7 +80,7 @@ fn handle(
     let directory =
         event.directory.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
     let project = match &settings.project {
-        Some(id) => Project { id: id.clone(), ..Project::of(&directory) },
+        Some(id) => Project::named(id, &directory),
         None => Project::of(&directory),
     };
     let now = jiff::Timestamp::now();
@@ -173,7 +174,7 @@ fn print_recall(signals: &Signals<'_>, hydrate: &Value, settings: &Settings, sta
             return state.log("nothing is recalled: the host does not answer in time");
         }
     };
-    let answer: Option<Value> = serde_json::from_slice(&body).ok();
+    let answer: Option<Value> = json::parse(&body).ok();
     let text = answer
         .as_ref()
         .and_then(|answer| answer.pointer("/context/text")?.as_str())

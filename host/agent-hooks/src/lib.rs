@@ -10,14 +10,18 @@
 mod agent_tool;
 mod command;
 mod error;
+mod exchange;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod hook;
 mod http;
 mod install;
+mod json;
+mod machine_text;
 mod output;
 mod payload;
 mod project;
+mod prompts;
 mod recall;
 mod settings;
 mod settings_entries;

@@ -5,15 +5,18 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
+use super::json;
+
 /// The longest text that is copied into `details`, in bytes.
 const MAX_DETAIL: usize = 512;
 /// The fields that are copied into `details`, and the names that they have there.
-const DETAILS: [(&str, &str); 8] = [
+const DETAILS: [(&str, &str); 9] = [
     ("source", "source"),
     ("reason", "reason"),
     ("model", "model"),
     ("permission_mode", "permissionMode"),
     ("turn_id", "turnId"),
+    ("prompt_id", "promptId"),
     ("tool_use_id", "toolUseId"),
     ("agent_id", "subagentId"),
     ("agent_type", "subagentType"),
@@ -25,19 +28,11 @@ pub(crate) struct HookSpec {
     /// The tool's name for it.
     pub(crate) name: &'static str,
     pub(crate) meaning: Meaning,
-    /// Whether it is needed only when memory is asked at each prompt.
-    pub(crate) only_for_prompts: bool,
 }
 
 impl HookSpec {
-    /// An event that is always installed.
-    pub(crate) const fn always(name: &'static str, meaning: Meaning) -> Self {
-        Self { name, meaning, only_for_prompts: false }
-    }
-
-    /// An event that is installed with `--recall prompts`.
-    pub(crate) const fn for_prompts(name: &'static str, meaning: Meaning) -> Self {
-        Self { name, meaning, only_for_prompts: true }
+    pub(crate) const fn new(name: &'static str, meaning: Meaning) -> Self {
+        Self { name, meaning }
     }
 }
 
@@ -50,15 +45,19 @@ pub(crate) enum Meaning {
     Prompt,
     /// A tool call begins: `tool_name`, `tool_use_id`.
     ToolStart,
-    /// A tool call has ended: also `duration_ms` and `tool_response`, which may tell of a failure.
+    /// A tool call has ended: also `duration_ms` and `tool_response`, which may tell how.
     ToolEnd,
+    /// A tool call has succeeded, unless `tool_response` tells of a failure.
+    ToolSuccess,
     /// A tool call has failed: also `error`.
     ToolFailure,
-    /// The agent has answered: `turn_id`, `last_assistant_message`.
+    /// The agent has answered: `last_assistant_message`.
     TurnEnd {
         /// Whether this is also the only sign of the end of a session that the tool gives.
         ends_session: bool,
     },
+    /// The person or an error of the service ended the turn. `last_assistant_message` is the error.
+    TurnBroken,
     /// The transcript is about to be shortened.
     Compaction,
     /// A session has ended: `reason`.
@@ -75,6 +74,8 @@ pub(crate) struct SessionEvent {
     pub(crate) directory: Option<PathBuf>,
     /// The file in which the tool keeps the transcript.
     pub(crate) transcript: Option<PathBuf>,
+    /// The tool's id of the turn: `turn_id` of Codex, `prompt_id` of Claude Code.
+    pub(crate) turn: Option<String>,
     pub(crate) kind: EventKind,
     /// Other fields, for `details` of the host's event.
     pub(crate) details: Map<String, Value>,
@@ -89,22 +90,30 @@ pub(crate) enum EventKind {
     Prompted { prompt: String },
     /// A tool call is about to begin.
     ToolStarted { tool: String, id: String },
-    /// A tool call has ended; `error` says why it failed.
-    ToolEnded { tool: String, id: String, duration_ms: Option<u64>, error: Option<String> },
+    /// A tool call has ended.
+    ToolEnded { tool: String, id: String, duration_ms: Option<u64>, outcome: Outcome },
     /// The agent has answered. `ends_session` is set where the tool has no other event for the end
-    /// of a session.
-    TurnEnded {
-        turn: Option<String>,
-        prompt: Option<String>,
-        answer: Option<String>,
-        ends_session: bool,
-    },
+    /// of a session. `prompt` is empty if nobody asked, and `None` if the event does not say it.
+    TurnEnded { prompt: Option<String>, answer: Option<String>, ends_session: bool },
+    /// The turn ended before the answer.
+    TurnBroken,
     /// The transcript is about to be shortened.
     Compacting,
     /// A session ended.
     SessionEnded { reason: String },
     /// An event that means nothing to memory.
     Other,
+}
+
+/// How a tool call ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The tool says so.
+    Succeeded,
+    /// It failed, and why.
+    Failed(String),
+    /// Nothing says how.
+    Unknown,
 }
 
 /// A text field that is there and not empty.
@@ -136,6 +145,7 @@ pub(crate) fn parse(specs: &[HookSpec], payload: &Value) -> Option<SessionEvent>
         session: text(payload, "session_id")?,
         directory: text(payload, "cwd").map(PathBuf::from),
         transcript: text(payload, "transcript_path").map(PathBuf::from),
+        turn: text(payload, "turn_id").or_else(|| text(payload, "prompt_id")),
         kind,
         details,
     })
@@ -157,20 +167,28 @@ fn kind_of(meaning: Meaning, payload: &Value) -> Option<EventKind> {
         Meaning::Prompt => EventKind::Prompted { prompt: text("prompt")? },
         Meaning::ToolStart => EventKind::ToolStarted { tool: tool(), id: id() },
         Meaning::ToolEnd => {
-            let error = payload.get("tool_response").and_then(failure);
-            EventKind::ToolEnded { tool: tool(), id: id(), duration_ms, error }
+            let outcome = payload.get("tool_response").map_or(Outcome::Unknown, outcome);
+            EventKind::ToolEnded { tool: tool(), id: id(), duration_ms, outcome }
+        }
+        Meaning::ToolSuccess => {
+            let outcome = match payload.get("tool_response").map(outcome) {
+                Some(Outcome::Failed(why)) => Outcome::Failed(why),
+                _ => Outcome::Succeeded,
+            };
+            EventKind::ToolEnded { tool: tool(), id: id(), duration_ms, outcome }
         }
         Meaning::ToolFailure => {
             let error = text("error").or_else(|| payload.get("error").map(Value::to_string));
             let error = error.unwrap_or_else(|| "the tool gave no reason".to_owned());
-            EventKind::ToolEnded { tool: tool(), id: id(), duration_ms, error: Some(error) }
+            let outcome = Outcome::Failed(error);
+            EventKind::ToolEnded { tool: tool(), id: id(), duration_ms, outcome }
         }
         Meaning::TurnEnd { ends_session } => EventKind::TurnEnded {
-            turn: text("turn_id"),
             prompt: None,
             answer: text("last_assistant_message"),
             ends_session,
         },
+        Meaning::TurnBroken => EventKind::TurnBroken,
         Meaning::Compaction => EventKind::Compacting,
         Meaning::SessionEnd => {
             EventKind::SessionEnded { reason: text("reason").unwrap_or_else(|| "other".to_owned()) }
@@ -178,33 +196,35 @@ fn kind_of(meaning: Meaning, payload: &Value) -> Option<EventKind> {
     })
 }
 
-/// Why a tool call failed, by its response. Codex has one event for all ends of a tool call.
-fn failure(response: &Value) -> Option<String> {
-    // Codex gives the response of a shell as JSON in a string.
+/// How a tool call ended, by its response. What a program printed is no sign: it can say anything.
+pub(crate) fn outcome(response: &Value) -> Outcome {
+    // Older versions of Codex gave the response of a shell as JSON in a string, in this form.
     let inner: Option<Value> = response
         .as_str()
         .filter(|text| text.starts_with('{'))
-        .and_then(|text| serde_json::from_str(text).ok());
-    let object = inner.as_ref().unwrap_or(response).as_object()?;
+        .and_then(|text| json::parse(text.as_bytes()).ok())
+        .filter(|inner: &Value| inner["output"].is_string() && inner["metadata"].is_object());
+    let Some(object) = inner.as_ref().unwrap_or(response).as_object() else {
+        return Outcome::Unknown;
+    };
     let code = object
         .get("exit_code")
         .or_else(|| object.get("metadata")?.get("exit_code"))
         .and_then(Value::as_i64);
-    if let Some(code) = code.filter(|code| *code != 0) {
-        return Some(format!("exit code {code}"));
-    }
     let flag = |name: &str| object.get(name).and_then(Value::as_bool);
-    let failed = flag("is_error") == Some(true)
-        || flag("isError") == Some(true)
-        || flag("success") == Some(false);
     let reason = || {
-        object
-            .get("error")
-            .and_then(Value::as_str)
-            .unwrap_or("the response reports a failure")
-            .to_owned()
+        let said = object.get("error").and_then(Value::as_str);
+        said.unwrap_or("the response reports a failure").to_owned()
     };
-    failed.then(reason)
+    let says = [flag("is_error"), flag("isError"), flag("success").map(|success| !success)];
+    // A result of MCP that does not say that it is an error is none.
+    let is_result = object.get("content").is_some_and(Value::is_array);
+    match code {
+        Some(code) if code != 0 => Outcome::Failed(format!("exit code {code}")),
+        _ if says.contains(&Some(true)) => Outcome::Failed(reason()),
+        None if !is_result && !says.contains(&Some(false)) => Outcome::Unknown,
+        _ => Outcome::Succeeded,
+    }
 }
 
 #[cfg(test)]
@@ -214,18 +234,28 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_failed_tool_call_is_recognized_by_its_response() {
-        for (response, failed) in [
-            (json!("plain text"), false),
-            (json!({"stdout": "ok", "interrupted": false}), false),
-            (json!({"exit_code": 0}), false),
-            (json!({"exit_code": 2}), true),
-            (json!("{\"output\":\"x\",\"metadata\":{\"exit_code\":1}}"), true),
-            (json!({"isError": true, "content": []}), true),
-            (json!({"success": false, "error": "no file"}), true),
-            (json!(null), false),
+    fn the_end_of_a_tool_call_is_what_its_response_says() {
+        for (response, wanted) in [
+            (json!("plain text"), None),
+            (json!("{\"exit_code\": 0, \"success\": true}"), None),
+            (json!("{\"success\": false}"), None),
+            (json!({"stdout": "ok", "interrupted": false}), None),
+            (json!(null), None),
+            (json!({"exit_code": 0}), Some(true)),
+            (json!({"exit_code": 2}), Some(false)),
+            (json!("{\"output\":\"x\",\"metadata\":{\"exit_code\":1}}"), Some(false)),
+            (json!("{\"output\":\"x\",\"metadata\":{\"exit_code\":0}}"), Some(true)),
+            (json!({"isError": true, "content": []}), Some(false)),
+            (json!({"content": [{"type": "text", "text": "ok"}]}), Some(true)),
+            (json!({"success": false, "error": "no file"}), Some(false)),
+            (json!({"filePath": "/a", "success": true}), Some(true)),
         ] {
-            assert_eq!(failure(&response).is_some(), failed, "{response}");
+            let found = match outcome(&response) {
+                Outcome::Succeeded => Some(true),
+                Outcome::Failed(_) => Some(false),
+                Outcome::Unknown => None,
+            };
+            assert_eq!(found, wanted, "{response}");
         }
     }
 

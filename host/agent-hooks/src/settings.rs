@@ -170,6 +170,11 @@ pub(super) struct Settings {
     pub(super) token: Option<String>,
     /// Whether the settings file of the hooks has it.
     pub(super) has_own_token: bool,
+    /// The file that has it, and for whom. Another token there has replaced it. `None`: it is of
+    /// the environment.
+    pub(super) token_place: Option<String>,
+    /// The context that was named, if not the default one.
+    pub(super) context: Option<String>,
     pub(super) recall: RecallAt,
     /// The query at the start of a session.
     pub(super) query: Option<String>,
@@ -191,10 +196,12 @@ impl Settings {
         let mut warnings = Vec::new();
         let mut file =
             config_path(args).map(|path| read_settings(&path, &mut warnings)).unwrap_or_default();
+        let mut place = "token".to_owned();
         if let Some(own) = file.tools.remove(tool) {
             // A token is for the host beside it, so that both go together.
             if own.token.is_some() {
                 (file.token, file.url) = (own.token, own.url.or(file.url));
+                place = format!("tools.{tool}");
             }
             file.agent = own.agent.or(file.agent);
         }
@@ -210,6 +217,12 @@ impl Settings {
         let is_for = |host: &Option<String>| host.as_ref().is_none_or(|host| *host == url);
         let own = file.token.filter(|_| is_for(&of_file));
         let has_own_token = own.is_some();
+        let named = args.context.clone().or_else(|| env_text("MEMHOST_CONTEXT"));
+        let token_place = match (env_text("MEMHOST_TOKEN"), has_own_token) {
+            (Some(_), _) => None,
+            (None, true) => config_path(args).map(|path| format!("{} {place}", path.display())),
+            (None, false) => Some(format!("context {}", named.as_deref().unwrap_or_default())),
+        };
         let stored = own.or_else(|| context.token.filter(|_| is_for(&of_context)));
         let token = env_text("MEMHOST_TOKEN")
             .or(stored)
@@ -236,6 +249,8 @@ impl Settings {
             issue: env_text("PAPERCLIP_TASK_ID").map(|id| clean(&id)),
             token,
             has_own_token,
+            token_place,
+            context: named,
             recall: args.recall.or(file.recall).unwrap_or_default(),
             query: file.query,
             deadline: Duration::from_millis(

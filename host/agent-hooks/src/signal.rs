@@ -6,16 +6,19 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::payload::{EventKind, SessionEvent};
+use super::exchange::{self, Asked};
+use super::payload::{EventKind, Outcome, SessionEvent};
 use super::project::{Project, clean};
+use super::prompts::{MAX_PROMPT, Prompt, Prompts};
+use super::recall;
 use super::settings::{RecallAt, Settings};
 use super::spool::Entry;
-use super::state::{State, short_hash};
+use super::state::{OpenCall, State, short_hash};
 use super::tools::Tool;
-use super::transcript::{exchange_of, moment_of};
+use super::transcript::{call_end, moment_of};
 
-/// The longest part of a prompt or an answer that is captured, in bytes.
-const MAX_EXCERPT: usize = 4 << 10;
+/// The longest part of an answer that is captured, in bytes.
+const MAX_EXCERPT: usize = MAX_PROMPT;
 /// The longest reason of a failure, in bytes. The host accepts 4 KiB.
 const MAX_ERROR: usize = 2 << 10;
 /// The longest query, in bytes.
@@ -42,47 +45,113 @@ impl Signals<'_> {
                 vec![self.host_event("session.started", &[source, &moment], Value::Null)]
             }
             EventKind::ToolStarted { tool, id } => {
-                state.note_tool_start(&self.tool_note(id));
+                state.note_tool_start(&self.tool_note(id), &self.open_call(tool, id));
                 vec![self.host_event("tool_call.started", &[id], json!({"toolId": clean(tool)}))]
             }
-            EventKind::ToolEnded { tool, id, duration_ms, error } => {
-                let noted = state.take_tool_duration_ms(&self.tool_note(id));
-                let (kind, status) = match error {
-                    Some(_) => ("tool_call.failed", "failed"),
-                    None => ("tool_call.succeeded", "succeeded"),
-                };
-                let fields = json!({
-                    "toolId": clean(tool), "status": status,
-                    "durationMs": duration_ms.or(noted).unwrap_or_default(),
-                    "error": error.as_deref().map(|error| cut(error, MAX_ERROR)),
-                });
-                vec![self.host_event(kind, &[id], fields)]
+            EventKind::ToolEnded { tool, id, duration_ms, outcome } => {
+                vec![self.call_ended(state, tool, id, *duration_ms, outcome.clone())]
             }
-            EventKind::TurnEnded { turn, ends_session, .. } => {
-                let mut entries: Vec<Entry> = self.capture().into_iter().collect();
+            EventKind::Prompted { prompt } => {
+                let interrupted = self.capture(state);
+                self.note_prompt(state, prompt);
+                interrupted.into_iter().collect()
+            }
+            EventKind::TurnEnded { ends_session, .. } => {
+                let mut entries = self.lost_ends(state);
+                entries.extend(self.capture(state));
                 if *ends_session {
                     let moment = moment_of(self.event);
                     entries.push(self.host_event(
                         "session.stopped",
-                        &[turn.as_deref().unwrap_or(&moment)],
+                        &[self.event.turn.as_deref().unwrap_or(&moment)],
                         Value::Null,
                     ));
                 }
                 entries
             }
-            EventKind::Compacting => self.capture().into_iter().collect(),
+            EventKind::TurnBroken => {
+                let mut entries = self.lost_ends(state);
+                entries.extend(self.capture(state));
+                entries
+            }
+            EventKind::Compacting => self.capture(state).into_iter().collect(),
             EventKind::SessionEnded { reason } => {
-                let stopped = self.host_event(
+                let mut entries = self.lost_ends(state);
+                entries.extend(self.capture(state));
+                entries.push(self.host_event(
                     "session.stopped",
                     &[reason, &moment_of(self.event)],
                     Value::Null,
-                );
-                self.capture().into_iter().chain([stopped]).collect()
+                ));
+                entries
             }
-            EventKind::SessionStarted { is_new: false, .. }
-            | EventKind::Prompted { .. }
-            | EventKind::Other => Vec::new(),
+            EventKind::SessionStarted { is_new: false, .. } | EventKind::Other => Vec::new(),
         }
+    }
+
+    /// The end of a tool call. What the tool does not tell its hook may be in the transcript. Where
+    /// nothing says how the call ended, the event does not either.
+    fn call_ended(
+        &self,
+        state: &State,
+        tool: &str,
+        id: &str,
+        duration_ms: Option<u64>,
+        outcome: Outcome,
+    ) -> Entry {
+        let noted = state.take_tool_duration_ms(&self.tool_note(id));
+        let end = match outcome {
+            Outcome::Unknown => call_end(self.tool, self.event, id),
+            Outcome::Succeeded | Outcome::Failed(_) => None,
+        };
+        let (outcome, written) = end.map_or((outcome, None), |end| (end.outcome, end.duration_ms));
+        let (kind, status, error) = match &outcome {
+            Outcome::Failed(error) => ("tool_call.failed", Some("failed"), Some(error)),
+            Outcome::Succeeded => ("tool_call.succeeded", Some("succeeded"), None),
+            Outcome::Unknown => ("tool_call.ended", None, None),
+        };
+        let fields = json!({
+            "toolId": clean(tool), "status": status,
+            "durationMs": duration_ms.or(written).or(noted).unwrap_or_default(),
+            "error": error.map(|error| cut(error, MAX_ERROR)),
+        });
+        self.host_event(kind, &[id], fields)
+    }
+
+    /// The ends of tool calls of this session for which no hook ran: the transcript has them.
+    fn lost_ends(&self, state: &State) -> Vec<Entry> {
+        let open = state.open_tool_calls(self.tool.name(), &self.event.session);
+        let ended = open.into_iter().filter_map(|call| {
+            let end = call_end(self.tool, self.event, &call.id)?;
+            Some(self.call_ended(state, &call.tool, &call.id, end.duration_ms, end.outcome))
+        });
+        ended.collect()
+    }
+
+    fn open_call(&self, tool: &str, id: &str) -> OpenCall {
+        OpenCall {
+            agent_tool: self.tool.name().to_owned(),
+            session: self.event.session.clone(),
+            tool: tool.to_owned(),
+            id: id.to_owned(),
+        }
+    }
+
+    /// Notes what a person asked, for the end of the turn.
+    fn note_prompt(&self, state: &State, prompt: &str) {
+        if !self.settings.capture {
+            return;
+        }
+        let words = self.tool.machine_text().words(&recall::without(prompt));
+        let words = words.map(|words| cut(&words, MAX_PROMPT));
+        let prompt = Prompt { turn: self.event.turn.clone(), words };
+        if let Err(error) = self.prompts(state).note(&prompt, &moment_of(self.event)) {
+            state.log(&format!("a prompt cannot be noted for the end of its turn: {error}"));
+        }
+    }
+
+    fn prompts<'a>(&self, state: &'a State) -> Prompts<'a> {
+        Prompts::of(state, self.tool.name(), &self.event.session)
     }
 
     /// The `pre_run_hydrate` hook that asks memory at this event, if memory is to be asked.
@@ -90,12 +159,12 @@ impl Signals<'_> {
         let query = match &self.event.kind {
             _ if self.settings.recall == RecallAt::Off => return None,
             EventKind::SessionStarted { .. } => self.settings.query.clone().unwrap_or_else(|| {
-                let name = self.project.id.rsplit(':').next().unwrap_or_default();
+                let name = &self.project.name;
                 let branch = self.project.branch.as_deref().unwrap_or_default();
                 format!("{name} {branch}: decisions, preferences, conventions, open tasks")
             }),
             EventKind::Prompted { prompt } if self.settings.recall == RecallAt::Prompts => {
-                prompt.clone()
+                self.tool.machine_text().words(prompt)?
             }
             _ => return None,
         };
@@ -107,7 +176,7 @@ impl Signals<'_> {
         let recall = json!({
             "query": cut(&query, MAX_QUERY), "tokenBudget": self.settings.token_budget,
             "deadlineMs": u64::try_from(deadline).unwrap_or(1_000).max(1),
-            "metadata": {"agentKind": self.tool.name(), "sessionId": self.event.session},
+            "metadata": {"agentKind": self.tool.agent_kind(), "sessionId": self.event.session},
         });
         Some(self.hook("pre_run_hydrate", &id, recall))
     }
@@ -117,29 +186,52 @@ impl Signals<'_> {
         format!("/runtime/v1/companies/{}/hooks", self.company)
     }
 
-    /// The `post_run_capture` hook with the last exchange. Its id is made of what was said, so that
-    /// the end of a session does not capture again what the end of its last turn captured.
-    fn capture(&self) -> Option<Entry> {
+    /// The `post_run_capture` hook with the exchange of the event. Its id is made of what was said,
+    /// so that the end of a session does not capture again what the end of its last turn captured.
+    fn capture(&self, state: &State) -> Option<Entry> {
         if !self.settings.capture {
             return None;
         }
-        let exchange = exchange_of(self.tool, self.event);
-        let answer = exchange.answer.as_deref().map(str::trim).filter(|text| !text.is_empty())?;
-        let prompt = exchange.prompt.as_deref().map(str::trim).unwrap_or_default();
+        let prompts = self.prompts(state);
+        let exchange = exchange::of_event(self.tool, self.event, &prompts)?;
+        let answer = cut(recall::without(&exchange.answer).trim(), MAX_EXCERPT);
+        if answer.is_empty() {
+            return None;
+        }
+        let prompt = match &exchange.asked {
+            Asked::Words(words) => Some(cut(words.trim(), MAX_PROMPT)),
+            Asked::Nobody => None,
+            Asked::Unknown => {
+                state.log(&format!(
+                    "{}: an answer is captured without its question, which neither the hook of \
+                     the prompt nor the transcript tells; install the hooks again if there is \
+                     none for `UserPromptSubmit`",
+                    self.tool.name()
+                ));
+                None
+            }
+        };
+        if matches!(self.event.kind, EventKind::TurnEnded { .. }) {
+            prompts.answered(prompt.as_deref(), &exchange.answer);
+        }
+        let prompt = prompt.unwrap_or_default();
         let mut text = String::new();
         if !prompt.is_empty() {
-            text.push_str(&format!("User: {}\n\n", cut(prompt, MAX_EXCERPT)));
+            text.push_str(&format!("User: {prompt}\n\n"));
         }
-        text.push_str(&format!("Assistant: {}\n", cut(answer, MAX_EXCERPT)));
-        let kind = self.tool.name();
+        text.push_str(&format!("Assistant: {answer}\n"));
         let source = without_nulls(json!({
             "kind": if self.settings.run.is_some() { "run" } else { "external_document" },
             "companyId": self.company, "runId": self.settings.run,
-            "externalRef": format!("{kind}:session:{}", self.event.session),
+            "externalRef": format!("{}:session:{}", self.tool.name(), self.event.session),
         }));
-        let about = json!({"agentKind": kind, "source": "inferred", "sessionId": self.event.session,
-            "projectId": self.project_id(), "hookEvent": self.event.hook});
-        let turn = |role: &str, text: &str| json!({"role": role, "text": cut(text, MAX_EXCERPT)});
+        let about = json!({
+            "agentKind": self.tool.agent_kind(), "source": "inferred",
+            "sessionId": self.event.session, "projectId": self.project_id(),
+            "hookEvent": self.event.hook,
+        });
+        let id = self.id("capture", &[&prompt, &answer]);
+        let turn = |role: &str, text: String| json!({"role": role, "text": text});
         let mut turns = vec![turn("assistant", answer)];
         if !prompt.is_empty() {
             turns.insert(0, turn("user", prompt));
@@ -147,7 +239,6 @@ impl Signals<'_> {
         let payload =
             json!({"text": text, "turns": turns, "mimeType": "text/markdown", "metadata": about});
         let body = json!({"source": source, "payload": payload, "metadata": about});
-        let id = self.id("capture", &[prompt, answer]);
         Some(Entry { path: self.hooks_path(), body: self.hook("post_run_capture", &id, body) })
     }
 
@@ -169,7 +260,7 @@ impl Signals<'_> {
     fn host_event(&self, kind: &str, parts: &[&str], fields: Value) -> Entry {
         let event = json!({
             "eventId": self.id(kind, parts), "type": kind, "projectId": self.project_id(),
-            "sessionId": clean(&self.event.session), "agentKind": self.tool.name(),
+            "sessionId": clean(&self.event.session), "agentKind": self.tool.agent_kind(),
             "agentId": self.settings.agent,
             "runId": self.settings.run, "occurredAt": self.now.to_string(),
             "details": self.event.details,

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::http::{self, RequestError};
+use super::json;
 use super::settings::Settings;
 use super::state::{State, open_private, open_regular, remove_older, short_hash};
 
@@ -24,6 +25,10 @@ const DELIVERY: Duration = Duration::from_secs(5);
 const MAX_UNFINISHED: Duration = Duration::from_secs(60);
 /// The longest file that is sent, in bytes. A host takes half of that.
 const MAX_FILE: u64 = 16 << 20;
+/// The file of a spool that has its [`MadeWith`].
+const MADE_WITH: &str = "made-with";
+/// The file of a spool that says for whom its token acts.
+const PRINCIPAL: &str = "principal";
 /// The beginning of every path of a request. The token goes nowhere else, whatever a file says.
 const PATHS: &str = "/runtime/v1/companies/";
 
@@ -42,8 +47,19 @@ struct Stored {
     body: Value,
 }
 
+/// The settings of the hooks that wrote into a spool, for who delivers it in another environment.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct MadeWith {
+    pub(super) company: Option<String>,
+    pub(super) agent: Option<String>,
+    pub(super) context: Option<String>,
+    /// Where the token is kept. A token that is replaced there is of the same agent.
+    token_place: Option<String>,
+}
+
 /// The requests of one tool for one host, company, agent and token. They are kept apart, because
-/// the token of one must not send the events of another.
+/// the token of one must not send the events of another, unless both are of one agent.
 #[derive(Debug)]
 pub(super) struct Spool {
     directory: PathBuf,
@@ -68,7 +84,79 @@ pub(super) struct Delivered {
 impl Spool {
     pub(super) fn open(state: &State, settings: &Settings) -> std::io::Result<Self> {
         let directory = state.directory(&format!("spool/{}", Self::named(settings)))?;
-        Ok(Self::at(directory, settings))
+        let spool = Self::at(directory, settings);
+        let made_with = MadeWith {
+            company: settings.company.clone(),
+            agent: settings.agent.clone(),
+            context: settings.context.clone(),
+            token_place: settings.token_place.clone(),
+        };
+        if spool.made_with() != made_with {
+            let _ = spool.write(MADE_WITH, &serde_json::to_vec(&made_with)?);
+        }
+        Ok(spool)
+    }
+
+    /// The settings of the hooks that wrote into it; empty where nothing says so.
+    pub(super) fn made_with(&self) -> MadeWith {
+        let bytes = read(&self.directory.join(MADE_WITH)).unwrap_or_default();
+        json::parse(&bytes).unwrap_or_default()
+    }
+
+    /// The company of the oldest request, by its path.
+    pub(super) fn company(&self) -> Option<String> {
+        let (path, _) = self.files().into_iter().next()?;
+        let stored: Stored = json::parse(&read(&path)?).ok()?;
+        stored.path.strip_prefix(PATHS)?.split('/').next().map(str::to_owned)
+    }
+
+    /// For whom its token acts, once the host has told: `agent:ada`.
+    pub(super) fn principal(&self) -> Option<String> {
+        let bytes = read(&self.directory.join(PRINCIPAL))?;
+        String::from_utf8(bytes).ok().filter(|principal| !principal.is_empty())
+    }
+
+    /// Writes a file that is no request in one step.
+    fn write(&self, name: &str, bytes: &[u8]) -> std::io::Result<()> {
+        let unfinished = self.directory.join(format!(".{name}-{}", std::process::id()));
+        let written = open_private(&unfinished, true).and_then(|mut file| file.write_all(bytes));
+        written.and_then(|()| fs::rename(&unfinished, self.directory.join(name)))
+    }
+
+    /// The spools of earlier tokens that this one's token may deliver: those of the same tool,
+    /// host, company and agent. Where the settings name no agent and a token has sent nothing
+    /// before, the new token must stand where that one stood, or be of the only agent that the host
+    /// has told of.
+    pub(super) fn earlier(&self, state: &State, settings: &Settings) -> Vec<Self> {
+        let mut all = Self::all(state, settings);
+        all.retain(|other| other.is_of(settings));
+        let own = self.principal();
+        let is_only =
+            own.is_some() && all.iter().filter_map(Self::principal).all(|one| Some(one) == own);
+        let place = settings.token_place.as_ref();
+        all.retain(|other| {
+            let is_same = match self.is_of_another(other) {
+                Some(is_another) => !is_another,
+                None => {
+                    is_only
+                        || settings.agent.is_some()
+                        || place.is_some() && other.made_with().token_place.as_ref() == place
+                }
+            };
+            is_same && other.directory != self.directory && other.waiting().0 > 0
+        });
+        all
+    }
+
+    /// Whether the host has said that the tokens of two spools are of different principals.
+    /// `None`: it has not told of both.
+    pub(super) fn is_of_another(&self, other: &Self) -> Option<bool> {
+        Some(self.principal()? != other.principal()?)
+    }
+
+    /// The spool of these settings, whether or not there is one.
+    pub(super) fn of(state: &State, settings: &Settings) -> Self {
+        Self::at(state.root().join("spool").join(Self::named(settings)), settings)
     }
 
     /// The name of the directory for some settings: the tool, whom it is for, and the token.
@@ -193,9 +281,28 @@ impl Spool {
         &self.directory
     }
 
-    /// Delivers what waits, in order. It ends when nothing waits, when the host does not accept a
-    /// request, or when another process is delivering.
+    /// Delivers what waits, in order, with the token of the spool itself. It ends when nothing
+    /// waits, when the host does not accept a request, or when another process is delivering.
     pub(super) fn deliver(&self, state: &State, token: Option<&str>) -> std::io::Result<Delivered> {
+        self.deliver_with(state, token, true)
+    }
+
+    /// Delivers what waits with the token that replaced the spool's own.
+    pub(super) fn deliver_with_later(
+        &self,
+        state: &State,
+        token: Option<&str>,
+    ) -> std::io::Result<Delivered> {
+        self.deliver_with(state, token, false)
+    }
+
+    /// `learns`: what the host says of the token is of this spool's.
+    fn deliver_with(
+        &self,
+        state: &State,
+        token: Option<&str>,
+        learns: bool,
+    ) -> std::io::Result<Delivered> {
         let mut done = Delivered::default();
         loop {
             let lock = open_private(&self.directory.join("lock"), false)?;
@@ -211,7 +318,7 @@ impl Spool {
                     break;
                 }
                 for (path, _) in files {
-                    self.deliver_one(&path, state, token, &mut done);
+                    self.deliver_one(&path, state, token, learns, &mut done);
                     if done.stopped.is_some() {
                         break;
                     }
@@ -226,8 +333,15 @@ impl Spool {
         }
     }
 
-    fn deliver_one(&self, path: &Path, state: &State, token: Option<&str>, done: &mut Delivered) {
-        let stored = read(path).and_then(|bytes| serde_json::from_slice::<Stored>(&bytes).ok());
+    fn deliver_one(
+        &self,
+        path: &Path,
+        state: &State,
+        token: Option<&str>,
+        learns: bool,
+        done: &mut Delivered,
+    ) {
+        let stored = read(path).and_then(|bytes| json::parse::<Stored>(&bytes).ok());
         let Some(stored) = stored.filter(|stored| is_path(&stored.path)) else {
             // It cannot be read, so it can never be sent. It may also have been dropped a moment
             // ago.
@@ -250,8 +364,13 @@ impl Spool {
             body.as_bytes(),
             Instant::now() + DELIVERY,
         ) {
-            Ok((200..300, _)) => {
+            Ok((200..300, answer)) => {
                 state.close_circuit(&stored.url);
+                let told = learns.then(|| principal_of(&stored.body, &answer)).flatten();
+                if let Some(principal) = told.filter(|told| self.principal().as_ref() != Some(told))
+                {
+                    let _ = self.write(PRINCIPAL, principal.as_bytes());
+                }
                 remove(path, done);
                 done.delivered += 1;
             }
@@ -275,6 +394,15 @@ impl Spool {
             }
         }
     }
+}
+
+/// For whom a token acts, by the answer to an event that it sent. An event that was there before
+/// may have been sent with another token.
+fn principal_of(sent: &Value, answer: &[u8]) -> Option<String> {
+    let answer: Value = json::parse(answer).ok()?;
+    let (sent, kept) = (sent.pointer("/events/0")?, answer.pointer("/items/0")?);
+    let is_new = sent["occurredAt"].is_string() && sent["occurredAt"] == kept["occurredAt"];
+    is_new.then(|| kept["principal"].as_str().map(str::to_owned))?
 }
 
 /// The size that a name of ours says: `TIME-PROCESS-NUMBER-BYTES.json`, all of them digits.
@@ -320,7 +448,7 @@ fn release(lock: File) {
 
 /// Why the host refused, in at most 300 characters.
 fn reason(answer: &[u8]) -> String {
-    let json: Option<Value> = serde_json::from_slice(answer).ok();
+    let json: Option<Value> = json::parse(answer).ok();
     let detail = json.as_ref().and_then(|json| json.get("detail")?.as_str());
     detail.unwrap_or("no reason given").chars().take(300).collect()
 }

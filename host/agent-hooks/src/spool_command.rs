@@ -4,8 +4,9 @@ use clap::Args;
 
 use super::HooksError;
 use super::output::{line, table};
+use super::prompts;
 use super::settings::{HookArgs, Settings};
-use super::spool::Spool;
+use super::spool::{Delivered, Spool};
 use super::state::State;
 
 /// The arguments of `memhost agent-hooks spool`.
@@ -29,13 +30,7 @@ pub(super) fn run(args: &SpoolArgs) -> Result<(), HooksError> {
     let state = State::open();
     let (settings, warnings) = Settings::resolve(&args.hook, &args.tool);
     if args.quiet {
-        let delivered =
-            Spool::open(&state, &settings)?.deliver(&state, settings.token.as_deref())?;
-        state.remove_old_tool_notes();
-        if let Some(why) = delivered.stopped {
-            state.log(&format!("events stay in the spool: {why}"));
-        }
-        return Ok(());
+        return deliver_own(&state, &settings);
     }
     for warning in warnings {
         line(&format!("warning: {warning}"))?;
@@ -43,24 +38,7 @@ pub(super) fn run(args: &SpoolArgs) -> Result<(), HooksError> {
     let spools = Spool::all(&state, &settings);
     if args.flush {
         for spool in &spools {
-            // Each with the token of its tool. By hand, also what an earlier token of the same
-            // settings left: it was replaced. A hook sends only what its own token made.
-            let (own, _) = Settings::resolve(&args.hook, spool.tool());
-            if !spool.is_of(&own) && spool.waiting().0 > 0 {
-                let (waiting, tool) = (spool.waiting().0, spool.tool());
-                line(&format!(
-                    "0 delivered, {waiting} waiting; they were made with other settings of \
-                     `{tool}` (host, company, agent): \
-                     deliver them with those"
-                ))?;
-                continue;
-            }
-            let result = spool.deliver(&state, own.token.as_deref())?;
-            let locked = result.is_locked.then(|| "another process is delivering".to_owned());
-            let why = result.stopped.or(locked).map(|why| format!("; {why}")).unwrap_or_default();
-            let (delivered, refused, waiting) =
-                (result.delivered, result.refused, spool.waiting().0);
-            line(&format!("{delivered} delivered, {refused} refused, {waiting} waiting{why}"))?;
+            line(&by_hand(spool, &state, &args.hook)?)?;
         }
         return Ok(());
     }
@@ -81,4 +59,65 @@ pub(super) fn run(args: &SpoolArgs) -> Result<(), HooksError> {
         line(&format!("log of problems: {}", state.log_path().display()))?;
     }
     Ok(())
+}
+
+/// Delivers what hooks with these settings wrote, and what earlier tokens of the same agent left.
+fn deliver_own(state: &State, settings: &Settings) -> Result<(), HooksError> {
+    let own = Spool::open(state, settings)?;
+    let token = settings.token.as_deref();
+    let log = |delivered: Delivered| {
+        if let Some(why) = delivered.stopped {
+            state.log(&format!("events stay in the spool: {why}"));
+        }
+    };
+    let earlier = || {
+        for spool in own.earlier(state, settings) {
+            spool.deliver_with_later(state, token).map(log)?;
+        }
+        Ok::<(), HooksError>(())
+    };
+    // The older events first, if it is known whose they are. The host may tell it now.
+    earlier()?;
+    own.deliver(state, token).map(log)?;
+    earlier()?;
+    state.remove_old_tool_notes();
+    prompts::remove_old(state);
+    Ok(())
+}
+
+/// Delivers one spool with the token that its tool has now, and says what became of it. The
+/// settings are those of its hooks, as far as the command line does not say otherwise: an
+/// installation has the company in the tool's settings only.
+fn by_hand(spool: &Spool, state: &State, args: &HookArgs) -> Result<String, HooksError> {
+    let mut args = args.clone();
+    let made_with = spool.made_with();
+    args.company = args.company.or(made_with.company).or_else(|| spool.company());
+    args.agent = args.agent.or(made_with.agent);
+    args.context = args.context.or(made_with.context);
+    let (settings, _) = Settings::resolve(&args, spool.tool());
+    let (waiting, tool) = (spool.waiting().0, spool.tool());
+    if !spool.is_of(&settings) && waiting > 0 {
+        return Ok(format!(
+            "0 delivered, {waiting} waiting; they were made with other settings of `{tool}` (host, \
+             company, agent): deliver them with those"
+        ));
+    }
+    let token = settings.token.as_deref();
+    let own = Spool::of(state, &settings);
+    let result = if own.directory() == spool.directory() {
+        spool.deliver(state, token)?
+    } else if own.is_of_another(spool) == Some(true) {
+        return Ok(format!(
+            "0 delivered, {waiting} waiting; they are of {}, and `{tool}` has the token of {} now: \
+             deliver them with MEMHOST_TOKEN",
+            spool.principal().unwrap_or_default(),
+            own.principal().unwrap_or_default()
+        ));
+    } else {
+        spool.deliver_with_later(state, token)?
+    };
+    let locked = result.is_locked.then(|| "another process is delivering".to_owned());
+    let why = result.stopped.or(locked).map(|why| format!("; {why}")).unwrap_or_default();
+    let (delivered, refused, waiting) = (result.delivered, result.refused, spool.waiting().0);
+    Ok(format!("{delivered} delivered, {refused} refused, {waiting} waiting{why}"))
 }

@@ -4,13 +4,15 @@
 //! A hook that cannot write there goes on without it: nothing here may stop a session.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
 
+use super::json;
 use super::settings::env_path;
 
 const LOG: &str = "agent-hooks.log";
@@ -20,6 +22,21 @@ const MAX_LOG_BYTES: u64 = 256 << 10;
 const CIRCUIT_OPEN: Duration = Duration::from_secs(5);
 /// A tool call that began longer ago has no end that will be reported.
 const MAX_TOOL_AGE: Duration = Duration::from_secs(24 * 3600);
+
+/// The longest note of a tool call that is read, in bytes.
+const MAX_NOTE_BYTES: u64 = 16 << 10;
+
+/// A tool call that has begun.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct OpenCall {
+    /// The agent tool, such as `codex`.
+    pub(super) agent_tool: String,
+    pub(super) session: String,
+    /// The tool that the agent calls.
+    pub(super) tool: String,
+    /// The id of the call.
+    pub(super) id: String,
+}
 
 /// The directory of the hooks' own files.
 #[derive(Debug, Clone)]
@@ -36,6 +53,11 @@ impl State {
             .or_else(|| env_path("HOME").map(|home| home.join(".local/state/memhost/agent-hooks")))
             .unwrap_or_else(|| std::env::temp_dir().join("memhost-agent-hooks"));
         Self { root }
+    }
+
+    #[cfg(test)]
+    pub(super) fn at(root: &Path) -> Self {
+        Self { root: root.to_owned() }
     }
 
     /// A directory in it that only this user can read. It is created where it is missing, and made
@@ -94,10 +116,23 @@ impl State {
     }
 
     /// Notes that a tool call begins now.
-    pub(super) fn note_tool_start(&self, id: &str) {
+    pub(super) fn note_tool_start(&self, name: &str, call: &OpenCall) {
         if let Ok(directory) = self.directory("tools") {
-            let _ = open_private(&directory.join(id), true);
+            let _ = open_private(&directory.join(name), true)
+                .and_then(|mut file| file.write_all(&serde_json::to_vec(call)?));
         }
+    }
+
+    /// The tool calls of a session that have begun, and whose end no hook reported.
+    pub(super) fn open_tool_calls(&self, agent_tool: &str, session: &str) -> Vec<OpenCall> {
+        let entries = fs::read_dir(self.root.join("tools")).into_iter().flatten().flatten();
+        let calls = entries.filter_map(|entry| {
+            let mut bytes = Vec::new();
+            let file = open_regular(&entry.path()).ok()?;
+            file.take(MAX_NOTE_BYTES).read_to_end(&mut bytes).ok()?;
+            json::parse::<OpenCall>(&bytes).ok()
+        });
+        calls.filter(|call| call.agent_tool == agent_tool && call.session == session).collect()
     }
 
     /// How long ago a tool call began, in milliseconds, if that was noted. The note is removed.
@@ -222,9 +257,18 @@ mod tests {
         let state = State { root: directory.path().to_owned() };
         assert_eq!(state.take_tool_duration_ms("a"), None);
         for id in ["a", "b", "c"] {
-            state.note_tool_start(id);
+            let call = OpenCall {
+                agent_tool: "codex".to_owned(),
+                session: "s".to_owned(),
+                tool: "Bash".to_owned(),
+                id: id.to_owned(),
+            };
+            state.note_tool_start(id, &call);
         }
         set_age(&directory.path().join("tools/a"), Duration::from_secs(2));
+        assert_eq!(state.open_tool_calls("codex", "s").len(), 3);
+        assert!(state.open_tool_calls("codex", "t").is_empty());
+        assert!(state.open_tool_calls("claude", "s").is_empty());
         assert!((2_000..60_000).contains(&state.take_tool_duration_ms("a").unwrap()));
         assert_eq!(state.take_tool_duration_ms("a"), None, "it is asked once");
         set_age(&directory.path().join("tools/b"), MAX_TOOL_AGE + Duration::from_secs(1));

@@ -6,7 +6,8 @@
 //!
 //! 1. `src/tools/NAME.rs`: a unit struct that implements [`AgentTool`]. It holds all that is the
 //!    tool's own: its name, its settings files and their format, its hook events and what each of
-//!    them means, the lines of its transcripts, and (where they differ from the others') its
+//!    them means, the lines of its transcripts with a table of what the tool itself writes into
+//!    messages of the user, and (where they differ from the others') its
 //!    payloads and its output.
 //! 2. This file: one line in [`TOOLS`], and the `mod` line above it. The subcommand, its help, and
 //!    the check whether a command line is a hook's follow from the list.

@@ -89,12 +89,13 @@ filters! { EventFilters {
 } }
 
 /// Types of events.
-const EVENT_TYPES: [&str; 7] = [
+const EVENT_TYPES: [&str; 8] = [
     "session.started",
     "session.stopped",
     "tool_call.started",
     "tool_call.succeeded",
     "tool_call.failed",
+    "tool_call.ended",
     "memory.saved",
     "memory.recalled",
 ];

@@ -23,12 +23,13 @@ filter_fields! {
 }
 
 /// Every type with its name in JSON and its colour.
-const TYPES: [(EventType, &str, Tone); 7] = [
+const TYPES: [(EventType, &str, Tone); 8] = [
     (EventType::SessionStarted, "session.started", Tone::Plain),
     (EventType::SessionStopped, "session.stopped", Tone::Plain),
     (EventType::ToolCallStarted, "tool_call.started", Tone::Busy),
     (EventType::ToolCallSucceeded, "tool_call.succeeded", Tone::Good),
     (EventType::ToolCallFailed, "tool_call.failed", Tone::Bad),
+    (EventType::ToolCallEnded, "tool_call.ended", Tone::Plain),
     (EventType::MemorySaved, "memory.saved", Tone::Good),
     (EventType::MemoryRecalled, "memory.recalled", Tone::Good),
 ];

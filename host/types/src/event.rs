@@ -23,6 +23,8 @@ pub enum EventType {
     ToolCallSucceeded,
     #[serde(rename = "tool_call.failed")]
     ToolCallFailed,
+    #[serde(rename = "tool_call.ended")]
+    ToolCallEnded,
     #[serde(rename = "memory.saved")]
     MemorySaved,
     #[serde(rename = "memory.recalled")]
@@ -31,12 +33,19 @@ pub enum EventType {
 
 impl EventType {
     fn is_tool_call(self) -> bool {
-        matches!(self, Self::ToolCallStarted | Self::ToolCallSucceeded | Self::ToolCallFailed)
+        matches!(
+            self,
+            Self::ToolCallStarted
+                | Self::ToolCallSucceeded
+                | Self::ToolCallFailed
+                | Self::ToolCallEnded
+        )
     }
 }
 
 /// An event as it is sent. `projectId`, `sessionId` and `agentKind` are needed by all; `toolId` by
-/// tool calls, `status` and `durationMs` once those have ended, `error` when they failed.
+/// tool calls, `status` and `durationMs` once those have ended, `error` when they failed. A call of
+/// which nobody knows how it ended is `tool_call.ended`, without a `status`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the names are those of the event contract")]
@@ -50,7 +59,7 @@ pub struct NewEvent {
     pub project_id: String,
     #[schemars(with = "super::schema::OutsideId")]
     pub session_id: String,
-    /// Such as `claude` or `codex`.
+    /// Such as `claude-code` or `codex`.
     #[schemars(with = "super::schema::OutsideId")]
     pub agent_kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,13 +108,21 @@ impl NewEvent {
         }
         let missing =
             |field: &str| Err(FieldError::new(field, "is missing; an event of this type needs it"));
-        let has_ended =
+        let has_status =
             matches!(self.r#type, EventType::ToolCallSucceeded | EventType::ToolCallFailed);
+        let has_ended = has_status || self.r#type == EventType::ToolCallEnded;
         if self.r#type.is_tool_call() && self.tool_id.is_none() {
             return missing("toolId");
         }
-        if has_ended && self.status.is_none() {
+        if has_status && self.status.is_none() {
             return missing("status");
+        }
+        if self.r#type == EventType::ToolCallEnded && self.status.is_some() {
+            return Err(FieldError::new(
+                "status",
+                "is for a call of which is known how it ended; leave it out, or send \
+                 `tool_call.succeeded` or `tool_call.failed`",
+            ));
         }
         if has_ended && self.duration_ms.is_none() {
             return missing("durationMs");

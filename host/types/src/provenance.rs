@@ -159,13 +159,15 @@ impl SourceRef {
         }
     }
 
-    /// The name of the client that is not the host's own, as it gave it: `claude-code` of
-    /// `mcp:claude-code/2.1`.
+    /// The name of the client that is not the host's own: `claude-code` of `mcp:claude-code/2.1`. A
+    /// program that calls itself otherwise as a client of MCP has the name that its hooks give it,
+    /// so that an agent has one name.
     pub fn client(&self) -> Option<&str> {
         let named = CLIENTS
             .into_iter()
             .find_map(|way| self.external_ref.as_deref()?.strip_prefix(way)?.strip_prefix(':'));
-        named.and_then(|client| client.split('/').next()).filter(|client| !client.is_empty())
+        let own = named?.split('/').next().filter(|client| !client.is_empty())?;
+        Some(PROGRAMS.into_iter().find(|(of_mcp, _)| *of_mcp == own).map_or(own, |(_, name)| name))
     }
 
     /// Whether it came from such a client, named or not.
@@ -179,6 +181,10 @@ impl SourceRef {
 
 /// The ways by which clients come that name themselves in `externalRef`, before a colon.
 const CLIENTS: [&str; 2] = ["mcp", "apropos"];
+
+/// The programs whose client of MCP has another name than the program.
+const PROGRAMS: [(&str, &str); 2] =
+    [("codex-mcp-client", "codex"), ("gemini-cli-mcp-client", "gemini-cli")];
 
 /// What triggered an automatic call. Kinds beyond the plan's five are carried by name, so that one
 /// can be added without a change of the host.
@@ -315,5 +321,31 @@ impl SourcePayload {
     pub fn text_bytes(&self) -> usize {
         self.text.as_ref().map_or(0, String::len)
             + self.turns.iter().map(|turn| turn.text.len()).sum::<usize>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_has_the_name_of_its_program() {
+        for (via, name) in [
+            ("mcp:claude-code/2.1", Some("claude-code")),
+            ("mcp:codex-mcp-client/0.171.0", Some("codex")),
+            ("mcp:gemini-cli-mcp-client/0.9", Some("gemini-cli")),
+            ("mcp:codex-mcp-client-of-mine/1", Some("codex-mcp-client-of-mine")),
+            ("apropos:codex", Some("codex")),
+            ("mcp", None),
+            ("mcp:", None),
+            ("claude:session:s", None),
+        ] {
+            let company = "acme".parse().unwrap();
+            let source = SourceRef {
+                external_ref: Some(via.to_owned()),
+                ..SourceRef::new(SourceKind::ManualNote, company)
+            };
+            assert_eq!(source.client(), name, "{via}");
+        }
     }
 }

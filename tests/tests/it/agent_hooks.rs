@@ -64,6 +64,7 @@ impl Machine {
             .env("MEMHOST_URL", &self.url)
             .env("MEMHOST_TOKEN", &self.token)
             .env("MEMHOST_COMPANY", "acme")
+            .env("MEMHOST_PROJECT", "widgets")
             .current_dir(self.path("widgets"));
         command
     }
@@ -205,12 +206,17 @@ pub(crate) fn tools() -> Vec<String> {
     let entries =
         std::fs::read_dir(repository().join("tests/agent-hooks")).unwrap().map(Result::unwrap);
     let mut tools: Vec<String> = entries
-        .filter(|entry| entry.path().is_dir())
+        .filter(|entry| entry.path().join("expected.json").exists())
         .map(|entry| entry.file_name().into_string().unwrap())
         .collect();
     tools.sort();
     assert!(tools.len() >= 2, "{tools:?}");
     tools
+}
+
+/// The name of a tool's agent in events and records.
+pub(crate) fn agent_kind(tool: &str) -> &str {
+    if tool == "claude" { "claude-code" } else { tool }
 }
 
 /// The payloads of a tool in the order of `expected.json`, each with the event that the host must
@@ -252,7 +258,7 @@ async fn every_recorded_hook_reports_what_is_expected() {
         for event in &events {
             assert_eq!(
                 (&event["projectId"], &event["agentKind"]),
-                (&json!("widgets"), &json!(tool))
+                (&json!("widgets"), &json!(agent_kind(tool)))
             );
             assert!(
                 event["occurredAt"].is_string() && event["details"]["hookEvent"].is_string(),
@@ -268,7 +274,7 @@ async fn every_recorded_hook_reports_what_is_expected() {
         assert!(captured[0].get("metadata").is_none(), "the provider has it: {}", captured[0]);
         let all = json!({"scope": {"companyId": "acme"}});
         let records = api.post("/runtime/v1/companies/acme/list", &all).await.fine();
-        assert_eq!(records["items"][0]["metadata"]["agentKind"], *tool, "{records}");
+        assert_eq!(records["items"][0]["metadata"]["agentKind"], agent_kind(tool), "{records}");
         assert_eq!(captured[0]["scope"]["projectId"], "widgets");
         settle(&machine, 0).await;
         assert_eq!(machine.log(), "");

@@ -272,7 +272,7 @@ async fn two_tools_of_one_user_are_two_agents() {
     };
     let path = "/control/v1/companies/acme/events?limit=1000";
     let first = api.until(path, |page| !page["items"].as_array().unwrap().is_empty()).await;
-    assert_eq!(principals(&first), [r#""claude" "agent:ada""#]);
+    assert_eq!(principals(&first), [r#""claude-code" "agent:ada""#]);
     hook("codex");
     let all = api.until(path, |page| page["items"].as_array().unwrap().len() >= 2).await;
     let of_codex = principals(&all).into_iter().filter(|who| who.contains("codex"));
@@ -351,4 +351,84 @@ async fn an_event_that_the_host_refuses_does_not_block_the_others() {
     settle(&machine, 0).await;
     assert_eq!(tools(&api, 2).await, ["toolu_001", "toolu_002"]);
     assert!(machine.log().contains("refuses an event with 400"), "{}", machine.log());
+}
+
+/// A token of an agent: its id and its value.
+async fn token_of(api: &Api, agent: &str) -> (String, String) {
+    let body = json!({"name": agent, "role": "agent", "agentId": agent});
+    let made = api.post("/control/v1/companies/acme/tokens", &body).await.fine();
+    let text = |name: &str| made[name].as_str().unwrap().to_owned();
+    (text("id"), text("value"))
+}
+
+async fn rotate(api: &Api, id: &str) -> String {
+    let path = format!("/control/v1/companies/acme/tokens/{id}/rotate");
+    api.post(&path, &json!({})).await.fine()["value"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_outlive_the_token_that_they_were_made_with() {
+    let (_host, api, mut machine) = machine().await;
+    let (id, ada) = token_of(&api, "ada").await;
+    let (_, bob) = token_of(&api, "bob").await;
+    machine.token = ada;
+    is_well(&tool_use(&machine, 1));
+    settle(&machine, 0).await;
+    let later = rotate(&api, &id).await;
+    is_well(&tool_use(&machine, 2));
+    logged(&machine, "events stay in the spool: the host answers 401").await;
+    // Another agent on the same machine does not send what is not its own.
+    machine.token = bob;
+    is_well(&tool_use(&machine, 3));
+    assert_eq!(tools(&api, 2).await, ["toolu_001", "toolu_003"]);
+    settle(&machine, 1).await;
+    let flushed = machine.call(&["agent-hooks", "spool", "--flush"], "").out;
+    assert!(flushed.contains("they are of agent:ada"), "{flushed}");
+    machine.token = later;
+    is_well(&tool_use(&machine, 4));
+    settle(&machine, 0).await;
+    let page = api.get("/control/v1/companies/acme/events?limit=1000").await;
+    let items = page["items"].as_array().unwrap();
+    let missed = items.iter().find(|event| event["details"]["toolUseId"] == "toolu_002");
+    assert_eq!(missed.unwrap()["principal"], "agent:ada", "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_installation_left_is_delivered_by_hand_and_after_a_rotation() {
+    let address = nowhere();
+    let mut machine = Machine::new(format!("http://{address}"));
+    let host = TestHost::new(&[]).await.unwrap();
+    let api = Api::new(&host);
+    let (id, value) = token_of(&api, "ada").await;
+    machine.token = value;
+    let install = ["agent-hooks", "claude", "install", "--company", "acme", "--save-token"];
+    assert_eq!(machine.call(&install, "").code, Some(0));
+    // From here on nothing is in the environment, as in a person's shell.
+    let bare = |arguments: &[&str], input: &str| {
+        let mut command = machine.command(arguments);
+        for name in ["MEMHOST_URL", "MEMHOST_TOKEN", "MEMHOST_COMPANY", "MEMHOST_PROJECT"] {
+            command.env_remove(name);
+        }
+        super::agent_hooks::run(command, input)
+    };
+    let hook = |number: u32| {
+        let payload = machine
+            .payload("claude", "pre-tool-use")
+            .replace("toolu_01ABC123", &format!("toolu_{number:03}"));
+        is_well(&bare(&["agent-hooks", "claude", "--company", "acme"], &payload));
+    };
+    hook(1);
+    logged(&machine, "cannot be reached").await;
+    serve(&host, address).await;
+    let flush = || bare(&["agent-hooks", "spool", "--flush"], "").out;
+    assert_eq!(flush(), "1 delivered, 0 refused, 0 waiting\n");
+    let later = rotate(&api, &id).await;
+    hook(2);
+    logged(&machine, "the host answers 401").await;
+    let file = machine.path(".config/memhost/agent-hooks.toml");
+    let saved = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, saved.replace(&machine.token, &later)).unwrap();
+    hook(3);
+    settle(&machine, 0).await;
+    assert_eq!(tools(&api, 3).await, ["toolu_001", "toolu_002", "toolu_003"]);
 }

@@ -5,6 +5,7 @@
 mod access;
 mod access_growth;
 mod agent_hooks;
+mod agent_hooks_exchanges;
 mod agent_hooks_install;
 mod agent_hooks_trouble;
 mod answers;

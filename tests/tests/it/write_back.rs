@@ -34,7 +34,9 @@ async fn machine(config: Value) -> (TestHost, Api, Machine, Serving) {
 /// One turn: the tool has written it into its transcript and calls its hook at the end.
 async fn turn(machine: &Machine, tool: &str, prompt: &str, answer: &str) {
     let line = |role: &str, text: &str| match tool {
-        "claude" => json!({"type": role, "message": {"role": role, "content": text}}),
+        "claude" => {
+            json!({"type": role, "promptId": prompt, "message": {"role": role, "content": text}})
+        }
         _ => {
             let kind = if role == "user" { "input_text" } else { "output_text" };
             json!({"type": "response_item", "payload": {"type": "message", "role": role,
@@ -44,6 +46,7 @@ async fn turn(machine: &Machine, tool: &str, prompt: &str, answer: &str) {
     // `payload` makes the transcript of the recordings, which is continued.
     let mut payload: Value = serde_json::from_str(&machine.payload(tool, "stop")).unwrap();
     payload["last_assistant_message"] = json!(answer);
+    payload[if tool == "claude" { "prompt_id" } else { "turn_id" }] = json!(prompt);
     let transcript = machine.path(&format!("{tool}.jsonl"));
     let mut text = std::fs::read_to_string(&transcript).unwrap();
     text.push_str(&format!("\n{}\n{}\n", line("user", prompt), line("assistant", answer)));
@@ -113,7 +116,7 @@ async fn a_conversation_of_several_turns_becomes_typed_items() {
     };
     api.until(deliveries, is_done).await;
     let wanted = [
-        row(["decision", "decision", "claude"], "We chose SQLite over Postgres."),
+        row(["decision", "decision", "claude-code"], "We chose SQLite over Postgres."),
         row(["preference", "constraint", "codex"], "Never commit directly to main."),
         row(["preference", "preference", "codex"], "I prefer concise answers."),
     ];
@@ -128,7 +131,7 @@ async fn a_conversation_of_several_turns_becomes_typed_items() {
         .map(|event| event["agentKind"].as_str().unwrap())
         .collect();
     kinds.sort_unstable();
-    assert_eq!(kinds, ["claude", "codex", "codex"]);
+    assert_eq!(kinds, ["claude-code", "codex", "codex"]);
     // One tool recalls what another one was told, also after a restart; another company knows
     // nothing.
     let recall = json!({"query": "what did we choose over Postgres?"});

@@ -2,6 +2,7 @@
 //! `{"hooks": {EVENT: [{"hooks": [{"type": "command", "command": LINE, "timeout": SECONDS}]}]}}`.
 
 use jsonc_parser::ast::{Array, Object, Value as Node};
+use memhost_types::repair_surrogates;
 use serde_json::{Value, json};
 
 use super::command_line::is_ours;
@@ -10,6 +11,8 @@ use super::json_edit::{self, Container};
 /// How long a tool waits for a hook, in seconds. A hook of ours ends well before; this is for the
 /// case that it does not.
 const TIMEOUT: u64 = 5;
+/// Codex waits less for these at most, and complains about more.
+const BRIEF: [(&str, u64); 2] = [("SessionEnd", 3), ("Interrupt", 3)];
 /// Some editors write this before the text. It is not JSON; it is kept.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
@@ -30,7 +33,9 @@ pub(super) fn add(
     }
     for event in events {
         // A group without a matcher is for every tool call.
-        let group = json!({"hooks": [{"type": "command", "command": line, "timeout": TIMEOUT}]});
+        let brief = BRIEF.into_iter().find(|(name, _)| name == event);
+        let timeout = brief.map_or(TIMEOUT, |(_, timeout)| timeout);
+        let group = json!({"hooks": [{"type": "command", "command": line, "timeout": timeout}]});
         text = add_group(&text, event, &group)?;
     }
     Ok(format!("{mark}{text}"))
@@ -41,12 +46,19 @@ pub(super) fn remove(settings: &str, tool: &str) -> Result<String, String> {
     let (mark, text) = split_mark(settings);
     let mut text = text.to_owned();
     while !text.trim().is_empty() {
-        let root = json_edit::parse(&text)?;
+        let readable = readable(&text);
+        let root = json_edit::parse(&readable)?;
         let Some(found) = find(&root, tool).into_iter().next() else { break };
         text = remove_entry(&text, &root, &found)
             .ok_or("has `hooks` that cannot be changed; remove the entry by hand")?;
     }
     Ok(format!("{mark}{text}"))
+}
+
+/// The text without halves of characters, which tools read and a parser refuses. Everything stands
+/// where it stood: the text itself is what is changed.
+fn readable(text: &str) -> String {
+    String::from_utf8_lossy(&repair_surrogates(text.as_bytes())).into_owned()
 }
 
 fn split_mark(settings: &str) -> (&str, &str) {
@@ -55,7 +67,8 @@ fn split_mark(settings: &str) -> (&str, &str) {
 }
 
 fn is_up_to_date(text: &str, tool: &str, events: &[&str], line: &str) -> Result<bool, String> {
-    let root = json_edit::parse(text)?;
+    let readable = readable(text);
+    let root = json_edit::parse(&readable)?;
     let found = find(&root, tool);
     let same = found.iter().all(|entry| entry.command == line && events.contains(&entry.event));
     Ok(same
@@ -65,7 +78,8 @@ fn is_up_to_date(text: &str, tool: &str, events: &[&str], line: &str) -> Result<
 }
 
 fn add_group(text: &str, event: &str, group: &Value) -> Result<String, String> {
-    let root = json_edit::parse(text)?;
+    let readable = readable(text);
+    let root = json_edit::parse(&readable)?;
     let root = root.as_object().ok_or("holds no JSON object; the settings must be one")?;
     let Some(hooks) = root.get("hooks") else {
         return Ok(json_edit::append(
@@ -184,6 +198,15 @@ mod tests {
             assert_eq!(remove(&after, "claude").unwrap(), before);
             assert_eq!(remove(&after, "codex").unwrap(), after, "another tool's entries stay");
         }
+    }
+
+    #[test]
+    fn half_a_character_of_others_stays() {
+        let settings = r#"{"note": "cut \ud83d", "hooks": {"Stop": [{"hooks": []}]}}"#;
+        let added = add(settings, "codex", &["Stop"], "memhost agent-hooks codex").unwrap();
+        assert!(added.contains("cut \\ud83d") && added.contains("memhost"), "{added}");
+        assert_eq!(add(&added, "codex", &["Stop"], "memhost agent-hooks codex").unwrap(), added);
+        assert_eq!(remove(&added, "codex").unwrap(), settings);
     }
 
     #[test]
