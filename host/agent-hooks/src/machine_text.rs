@@ -209,7 +209,7 @@ mod tests {
         for (text, said) in [
             ("<environment_context>\n<cwd>/x</cwd>\n</environment_context>", Said::Nothing),
             (
-                "# AGENTS.md instructions for /x\n\n<INSTRUCTIONS>\nTabs.\n</INSTRUCTIONS>\nrename foo",
+                "# AGENTS.md instructions for /x\n<INSTRUCTIONS>\nTabs.\n</INSTRUCTIONS>\nrename foo",
                 person("rename foo"),
             ),
             (

@@ -154,6 +154,11 @@ impl Spool {
         Some(self.principal()? != other.principal()?)
     }
 
+    /// The same spool for the settings of its own tool, which name its host.
+    pub(super) fn with(&self, settings: &Settings) -> Self {
+        Self::at(self.directory.clone(), settings)
+    }
+
     /// The spool of these settings, whether or not there is one.
     pub(super) fn of(state: &State, settings: &Settings) -> Self {
         Self::at(state.root().join("spool").join(Self::named(settings)), settings)

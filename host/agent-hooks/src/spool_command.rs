@@ -103,10 +103,10 @@ fn by_hand(spool: &Spool, state: &State, args: &HookArgs) -> Result<String, Hook
         ));
     }
     let token = settings.token.as_deref();
-    let own = Spool::of(state, &settings);
+    let (spool, own) = (spool.with(&settings), Spool::of(state, &settings));
     let result = if own.directory() == spool.directory() {
         spool.deliver(state, token)?
-    } else if own.is_of_another(spool) == Some(true) {
+    } else if own.is_of_another(&spool) == Some(true) {
         return Ok(format!(
             "0 delivered, {waiting} waiting; they are of {}, and `{tool}` has the token of {} now: \
              deliver them with MEMHOST_TOKEN",

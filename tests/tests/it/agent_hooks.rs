@@ -288,6 +288,8 @@ async fn the_end_of_a_tool_call_has_status_and_duration() {
     tokio::time::sleep(Duration::from_millis(30)).await;
     machine.hook("claude", "post-tool-use-failure");
     machine.hook("claude", "post-tool-use");
+    // Each tool has a spool of its own, and nothing orders the two.
+    settle(&machine, 0).await;
     machine.hook("codex", "post-tool-use-failed");
     let events = known(&api, 4).await;
     assert_eq!((&events[1]["toolId"], &events[1]["status"]), (&json!("Bash"), &json!("failed")));
@@ -320,6 +322,9 @@ async fn recall_is_printed_in_the_form_that_the_tool_reads() {
         // Recall for prompts is off unless it is configured.
         assert_eq!(machine.hook(tool, "user-prompt-submit"), "");
         let payload = machine.payload(tool, "user-prompt-submit");
+        let mut payload: Value = serde_json::from_str(&payload).unwrap();
+        payload["prompt"] = json!("When may I deploy widgets?");
+        let payload = payload.to_string();
         let called = machine.call(&["agent-hooks", tool, "--recall", "prompts"], &payload);
         let printed: Value = serde_json::from_str(&called.out).unwrap();
         assert_eq!(printed["hookSpecificOutput"]["hookEventName"], "UserPromptSubmit");
