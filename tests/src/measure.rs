@@ -109,6 +109,7 @@ pub fn table(title: &str, head: &[&str], rows: &[Vec<String>]) {
 /// # Panics
 /// Where the program fails or prints something else.
 #[must_use]
+#[allow(clippy::unwrap_used, reason = "a benchmark that cannot go on has failed")]
 pub fn peer(variable: &str, count: usize) -> Option<(Duration, Duration)> {
     let named = std::env::var(variable).ok()?;
     let mut words = named.split(' ');
