@@ -209,7 +209,8 @@ mod tests {
         for (text, said) in [
             ("<environment_context>\n<cwd>/x</cwd>\n</environment_context>", Said::Nothing),
             (
-                "# AGENTS.md instructions for /x\n<INSTRUCTIONS>\nTabs.\n</INSTRUCTIONS>\nrename foo",
+                "# AGENTS.md instructions for /x\n<INSTRUCTIONS>\nTabs.\n</INSTRUCTIONS>\n\
+                 rename foo",
                 person("rename foo"),
             ),
             (

@@ -160,7 +160,10 @@ impl Step for Upsert {
             // It has the stamp of who asked for it.
             return Ok(());
         }
-        self.request.source.as_mut().map_or(Ok(()), |source| caller.stamp_source(source))
+        let of_records =
+            self.request.records.iter_mut().filter_map(|record| record.source.as_mut());
+        let mut all = self.request.source.iter_mut().chain(of_records);
+        all.try_for_each(|source| caller.stamp_source(source))
     }
 
     fn describe(&self, opened: &mut Opened) {

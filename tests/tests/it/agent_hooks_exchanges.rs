@@ -38,7 +38,7 @@ impl Session {
     }
 
     /// Runs a hook with these fields. The transcript is as it is now.
-    fn hook(&self, event: &str, fields: Value) -> &Self {
+    fn hook(&self, event: &str, fields: &Value) -> &Self {
         let transcript = self.machine.path("session.jsonl");
         let lines: Vec<String> = self.lines.iter().map(Value::to_string).collect();
         std::fs::write(&transcript, lines.join("\n")).unwrap();
@@ -53,11 +53,11 @@ impl Session {
     }
 
     fn asks(&self, prompt: &str) -> &Self {
-        self.hook("UserPromptSubmit", json!({"prompt": prompt}))
+        self.hook("UserPromptSubmit", &json!({"prompt": prompt}))
     }
 
     fn ends(&self, answer: &str) -> &Self {
-        self.hook("Stop", json!({"last_assistant_message": answer}))
+        self.hook("Stop", &json!({"last_assistant_message": answer}))
     }
 
     /// What was captured, oldest first.
@@ -97,9 +97,9 @@ fn a_late_hook_does_not_take_the_next_question() {
     assert!(session.machine.log().contains("without its question"), "{}", session.machine.log());
     let session = Session::new();
     for (turn, prompt) in [("1", "Who owns staging?"), ("2", "And billing?")] {
-        session.hook("UserPromptSubmit", json!({"prompt": prompt, "prompt_id": turn}));
+        session.hook("UserPromptSubmit", &json!({"prompt": prompt, "prompt_id": turn}));
     }
-    session.hook("Stop", json!({"last_assistant_message": "Ada.", "prompt_id": "1"}));
+    session.hook("Stop", &json!({"last_assistant_message": "Ada.", "prompt_id": "1"}));
     assert_eq!(session.captured(), [pair("Who owns staging?", "Ada.")]);
     assert!(!session.machine.log().contains("without its question"), "{}", session.machine.log());
 }
@@ -116,7 +116,7 @@ fn a_long_turn_keeps_its_question() {
     }
     session.agent(answer).ends(answer);
     // A second installation runs the same hook, and the end of the session tells the same again.
-    session.ends(answer).hook("SessionEnd", json!({"reason": "other"}));
+    session.ends(answer).hook("SessionEnd", &json!({"reason": "other"}));
     let ids: Vec<Value> = spooled(&session.machine)
         .into_iter()
         .filter(|body| body["payload"].is_object())
@@ -170,7 +170,7 @@ fn half_a_character_loses_no_event() {
     let mut session = Session::new();
     session.user("Is it done?").agent("Yes 😀");
     let payload = session.machine.path("session.jsonl");
-    session.hook("Notification", json!({}));
+    session.hook("Notification", &json!({}));
     let cut = std::fs::read_to_string(&payload).unwrap().replace('😀', "\\ud83d");
     std::fs::write(&payload, cut).unwrap();
     let stop = json!({
