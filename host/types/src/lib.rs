@@ -4,6 +4,7 @@
 //! JSON is camelCase with the plan's field names. Requests refuse unknown fields; answers leave
 //! absent fields out.
 
+mod about;
 mod access;
 mod act;
 mod activity;
@@ -42,6 +43,7 @@ mod visibility;
 mod whose;
 mod words;
 
+pub use about::About;
 pub use access::{NewToken, Token, TokenId};
 pub use act::Act;
 pub use activity::{Activity, ActivityAction, ActivityPage};
@@ -67,7 +69,7 @@ pub use ids::{
 pub use ipnet::IpNet;
 pub use job::{Job, JobFilter, JobId, JobRunner};
 pub use operation::{
-    LogLine, Operation, OperationError, OperationErrorCode, OperationFilter, OperationKind,
+    Alike, LogLine, Operation, OperationError, OperationErrorCode, OperationFilter, OperationKind,
     OperationPage, Outcome, PayloadSnapshot,
 };
 pub use origin::{Host, Origin, OriginError, Scheme, Target as HttpTarget};
@@ -102,6 +104,5 @@ pub use version::{
     VersionChoice,
 };
 pub use visibility::Visibility;
-use whose::is_about;
 pub use whose::{RecordFilter, RecordRow};
 pub use words::{counted, nearest, visible, without_place};
