@@ -306,6 +306,14 @@ impl Maintenance for FaultyStore {
     async fn verify(&self) -> Result<Vec<String>, StoreError> {
         self.inner.verify().await
     }
+
+    async fn mend_part(
+        &self,
+        company: &CompanyId,
+        from: u64,
+    ) -> Result<(Vec<String>, Option<u64>), StoreError> {
+        self.inner.mend_part(company, from).await
+    }
 }
 
 #[async_trait]

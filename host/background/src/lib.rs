@@ -9,6 +9,7 @@ mod deferral;
 mod deliver;
 mod deliver_batch;
 mod extract;
+mod fit;
 mod hydrate;
 mod not_taken;
 mod outdated;

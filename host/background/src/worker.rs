@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::Background;
 use crate::deliver_batch::size_of_material;
+use crate::{Background, fit};
 use memhost_executor::in_turn;
 use memhost_queues::deliveries::MOST_OF_A_BINDING;
 use memhost_store::{DiskLevel, StoreError};
@@ -78,6 +78,7 @@ impl Background {
     /// Starts background work. It ends once this is dropped.
     pub fn start(self: &Arc<Self>) {
         start(self);
+        fit::start(self);
     }
 
     /// Starts no more background work; due work waits for the next start. Resolves when the work in

@@ -76,8 +76,21 @@ pub(super) async fn run(command: StoreCommand) -> Result<()> {
         StoreCommand::Verify { backup: Some(backup), .. } => {
             check_there("--backup", &backup)?;
             let files = check_backup(&backup).map_err(CliError::host)?;
-            SledStore::check_backup(&backup.join("store.backup")).map_err(CliError::host)?;
-            line(&format!("the backup is complete: {}", counted(files, "file", "files")))
+            let findings =
+                SledStore::check_backup(&backup.join("store.backup")).map_err(CliError::host)?;
+            findings.iter().try_for_each(|finding| line(finding))?;
+            match findings.len() {
+                0 => line(&format!("the backup is complete: {}", counted(files, "file", "files"))),
+                count => {
+                    let found = counted(count, "problem", "problems");
+                    Err(CliError::Failed(format!(
+                        "every file is whole, and {found} found in the store; a host that starts \
+                         from this backup makes sums again, and records operations without an end \
+                         as interrupted: make another backup of a host whose `memhost doctor` \
+                         finds nothing"
+                    )))
+                }
+            }
         }
         StoreCommand::Verify { data_dir, config, repair, .. } => {
             let data_dir = data_dir.unwrap_or_default();

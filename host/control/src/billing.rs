@@ -22,7 +22,7 @@ impl Control {
     /// Where the days are not valid or the sums cannot be read.
     #[boxed]
     pub async fn sums(&self, company: &CompanyId, query: &SumsQuery) -> Result<Sums, ServiceError> {
-        Ok(self.oplog.ledger.sums(company, query).await?)
+        Ok(self.oplog.sums(company, query).await?)
     }
 
     /// How good memory was on some days.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use tokio::sync::Notify;
 
-use crate::billing::Ledger;
+use crate::billing::{BillingError, Ledger, Sums, SumsQuery};
 use crate::feed::Feed;
 use crate::metrics::Metrics;
 use crate::operation::OperationSink;
@@ -15,7 +15,7 @@ use memhost_access::Attached;
 use memhost_ports::Clock;
 use memhost_records::Records;
 use memhost_store::{CompactionMark, Store, StoreError, TableWrite};
-use memhost_types::Operation;
+use memhost_types::{CompanyId, Operation, Rollup};
 
 /// Whether the answer to a read waits until its operation is on disk. The answer to a write always
 /// does.
@@ -110,6 +110,20 @@ impl Oplog {
     pub async fn write_refusals(&self, also_this: bool) -> Result<(), StoreError> {
         let _writing = self.refusals.hold_writes().await;
         self.write_counted(self.refusals.ended(self.clock.now(), also_this)).await
+    }
+
+    /// Sums over a company's operations, with the refusals whose number is not written yet.
+    ///
+    /// # Errors
+    /// Where the days are not valid or the sums cannot be read.
+    pub async fn sums(&self, company: &CompanyId, query: &SumsQuery) -> Result<Sums, BillingError> {
+        let mut further = Vec::new();
+        for (first, count) in self.refusals.pending(company) {
+            if let Some(operation) = self.store.operation(company, first).await? {
+                further.extend(Rollup::again(&operation, count.saturating_sub(operation.count)));
+            }
+        }
+        self.ledger.sums(company, query, further).await
     }
 
     /// Writes numbers that a refusal of a later minute has displaced.

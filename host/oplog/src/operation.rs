@@ -16,21 +16,21 @@ pub use self::sink::{OperationContext, OperationSink};
 pub use self::state::{Concluded, Ended, Ending, Intended, Opened};
 use crate::events;
 use crate::log::Oplog;
-use crate::refusals::Reason;
-use memhost_access::Caller;
 use memhost_executor::to_json;
 use memhost_records::{OperationMarks, Ownership, Progress, Reader, RowChanges};
 use memhost_store::{Lease, StoreError, TableWrite};
 use memhost_types::{
     AttributionMode, Binding, Event, ExtractionJob, HookContext, JsonObject, LogLine, Operation,
     OperationError, OperationErrorCode, OperationId, OperationKind, Outcome, PayloadSnapshot,
-    Principal, RecordHandle, Refusal, Scope, Snapshots, SourceRef, Usage, limits,
+    Principal, RecordHandle, Refusal, Scope, Snapshots, SourceRef, Usage, Visibility, limits,
 };
 
 /// The stage of an operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Open,
+    /// The intent is written where there is one, and no provider was called.
+    Intended,
     /// The provider was called, and there is no answer: what it did is not known.
     Called,
     /// The provider answered: what it did is done.
@@ -43,8 +43,6 @@ enum Stage {
 /// what is known by then.
 pub struct OpenOperation {
     log: Arc<Oplog>,
-    /// The caller's key. `None`: the host itself works, and each of its refusals has an entry.
-    token: Option<String>,
     is_systems: bool,
     room: u64,
     /// Where the operator says that the binding's cost is counted.
@@ -103,11 +101,6 @@ pub struct CallTrace {
 }
 
 impl OpenOperation {
-    /// What a caller's refusals are counted for. `None`: those of the host itself are not counted.
-    pub(crate) fn counted_for(caller: &Caller) -> Option<String> {
-        (!caller.is_host()).then(|| caller.key().to_owned())
-    }
-
     /// Its id.
     pub fn id(&self) -> OperationId {
         self.operation.id
@@ -204,7 +197,7 @@ impl OpenOperation {
     /// The marks that its end changes, where it wrote private records.
     fn end_marks(&self, error: Option<OperationErrorCode>) -> Result<Vec<TableWrite>, StoreError> {
         let progress = match self.stage {
-            Stage::Open => Progress::NotCalled,
+            Stage::Open | Stage::Intended => Progress::NotCalled,
             Stage::Answered => Progress::Answered,
             Stage::Called | Stage::Completed => Progress::Called(error),
         };
@@ -370,22 +363,31 @@ impl OpenOperation {
         }
     }
 
-    /// What a refusal is counted under. `None`: it must have an entry of its own, because it is
-    /// written in one step with something else, or its intent is on disk.
-    fn countable(&self, outcome: Outcome, error: Option<&OperationError>) -> Option<Reason> {
-        let has_intent = self.stage == Stage::Called && self.operation.kind.is_write();
-        if outcome != Outcome::Refused
-            || !self.beside.is_empty()
-            || has_intent
-            || self.stage == Stage::Answered
-        {
-            return None;
+    /// Whether its entry must have something that another refusal's has not: what is written in one
+    /// step with it, or what was used.
+    fn has_its_own(&self) -> bool {
+        let is_used = !self.metered.is_empty() || !self.operation.usage.is_empty();
+        !self.beside.is_empty() || is_used || self.stage == Stage::Answered
+    }
+
+    /// Leaves what all further refusals of its kind and code have in common.
+    fn show_what_is_shared(&mut self) {
+        let operation = self.change();
+        operation.principal = Principal::Others;
+        operation.scope = Scope::company(operation.company_id.clone());
+        (operation.source, operation.hook) = (None, None);
+        (operation.binding_key, operation.binding_id) = (None, None);
+        (operation.provider_key, operation.provider_version) = (None, None);
+        (operation.latency_us, operation.provider_us) = (None, None);
+        operation.visibility = Visibility::Company;
+        (operation.records, operation.record_count) = (Vec::new(), 0);
+        (operation.cited, operation.log, operation.payload) = (Vec::new(), Vec::new(), None);
+        if let Some(error) = &mut operation.error {
+            let message = "further refusals of this minute are counted together here; each caller \
+                           was told its own reason";
+            error.message = message.to_owned();
+            (error.field, error.retry_after_ms) = (None, None);
         }
-        Some(Reason {
-            token: Some(self.token.clone()?),
-            kind: self.operation.kind,
-            code: error?.code,
-        })
     }
 
     /// Notes what the metadata of an item say of who asks.
@@ -465,7 +467,7 @@ impl Drop for OpenOperation {
     fn drop(&mut self) {
         let message = match self.stage {
             Stage::Completed => return,
-            Stage::Open | Stage::Called => {
+            Stage::Open | Stage::Intended | Stage::Called => {
                 "the caller went away before the provider answered; whether a write happened is \
                  not known"
             }

@@ -1,8 +1,8 @@
-//! Refusals, counted: one operation for each token, minute, kind and reason. The first refusal of a
-//! minute is written like every operation. Later ones are counted here, and the number is written
-//! into the first one's entry when the minute has ended, or when the host stops. A caller that
-//! floods the host with refused calls thus writes two small entries in a minute and not one for
-//! each call.
+//! Refusals, counted: one operation for each token and minute, and for everything that a filter or
+//! a sum can tell apart. The first refusal of a minute is written like every operation. Later ones
+//! are counted here, and the number is written into the first one's entry when the minute has
+//! ended, or when the host stops. A caller that floods the host with refused calls thus writes two
+//! small entries in a minute and not one for each call.
 //!
 //! Each company's counters have a lock of their own, so no refusal waits for another company's. The
 //! numbers stay exact: a counter is changed and taken away under its company's lock only.
@@ -14,12 +14,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
 
-use memhost_types::{
-    CompanyId, Operation, OperationErrorCode, OperationId, OperationKind, Outcome,
-};
+use memhost_access::Caller;
+use memhost_types::{Alike, CompanyId, Operation, OperationErrorCode, OperationId, Outcome};
 
 /// Different refusals of a company that are counted apart in a minute. Further ones are counted
-/// together, by their code.
+/// together, by their kind and code.
 const MOST_OF_A_COMPANY: usize = 256;
 /// Counters of all companies. With more, all of them are written and the counting begins again.
 const MOST: usize = 16_384;
@@ -27,15 +26,46 @@ const MOST: usize = 16_384;
 const MOST_FAILED: usize = 4_096;
 const MINUTE_MS: i64 = 60_000;
 
+/// What makes the refusal of an operation countable: that it has no intent on disk. An operation
+/// has it from its opening until its intent is written, and counting it takes it away. There is no
+/// other way to count, and nothing makes a second one for an operation that has begun.
+pub(crate) struct Countable {
+    token: String,
+}
+
+impl Countable {
+    /// For a caller's operation that begins. `None`: those of the host itself are not counted.
+    pub(crate) fn of(caller: &Caller) -> Option<Self> {
+        (!caller.is_host()).then(|| Self { token: caller.key().to_owned() })
+    }
+}
+
 /// The key of refusals that are counted together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Reason {
-    /// The caller's key. `None`: all further tokens together.
-    pub token: Option<String>,
-    /// The kind of the operation.
-    pub kind: OperationKind,
+struct Reason {
+    /// The caller's key. `None`: all further refusals of a kind and code together.
+    token: Option<String>,
     /// Why it was refused.
-    pub code: OperationErrorCode,
+    code: OperationErrorCode,
+    /// Everything that a filter or a sum looks at.
+    alike: Alike,
+}
+
+impl Reason {
+    /// Why this operation was refused. `None`: it was not.
+    fn of(countable: &Countable, operation: &Operation) -> Option<Self> {
+        let code = operation.error.as_ref()?.code;
+        (operation.outcome == Outcome::Refused).then(|| Self {
+            token: Some(countable.token.clone()),
+            code,
+            alike: Alike::of(operation),
+        })
+    }
+
+    fn of_others(&self) -> Self {
+        let alike = Alike::any(self.alike.kind, self.alike.outcome);
+        Self { token: None, code: self.code, alike }
+    }
 }
 
 /// An operation that stands for several refusals.
@@ -58,10 +88,10 @@ pub struct Counted {
 }
 
 /// The result of counting a refusal.
-pub enum Taken {
+pub(crate) enum Taken {
     /// It is the first one of its minute, and it is to be written.
     First {
-        /// Whether it stands for further tokens.
+        /// Whether it stands for all further refusals of its kind and code.
         is_of_others: bool,
         /// Numbers that it has displaced, and that are to be written before it.
         ended: Vec<Counted>,
@@ -103,14 +133,18 @@ impl Refusals {
         })
     }
 
-    /// Counts a refusal if its reason was recorded in this minute already. Answers the operation in
-    /// which it is counted.
+    /// Counts a refused operation if one like it was recorded in this minute already. Answers the
+    /// operation in which it is counted.
     pub(crate) fn again(
         &self,
-        company: &CompanyId,
-        reason: &Reason,
+        countable: &Countable,
+        refused: &Operation,
         now: Timestamp,
     ) -> Option<OperationId> {
+        self.count(&refused.company_id, &Reason::of(countable, refused)?, now)
+    }
+
+    fn count(&self, company: &CompanyId, reason: &Reason, now: Timestamp) -> Option<OperationId> {
         let counters = self.known(company)?;
         let mut counters = counters.lock();
         let counter = match counters.contains_key(reason) {
@@ -125,15 +159,22 @@ impl Refusals {
         Some(counter.first)
     }
 
-    /// Counts a refusal whose operation has this id.
-    pub(crate) fn take(
+    /// Counts a refused operation.
+    pub(crate) fn take(&self, countable: Countable, refused: &Operation, now: Timestamp) -> Taken {
+        match Reason::of(&countable, refused) {
+            Some(reason) => self.take_for(&refused.company_id, reason, refused.id, now),
+            None => Taken::First { is_of_others: false, ended: Vec::new() },
+        }
+    }
+
+    fn take_for(
         &self,
         company: &CompanyId,
         reason: Reason,
         id: OperationId,
         now: Timestamp,
     ) -> Taken {
-        if let Some(first) = self.again(company, &reason, now) {
+        if let Some(first) = self.count(company, &reason, now) {
             return Taken::Again(first);
         }
         let mut ended = Vec::new();
@@ -147,7 +188,7 @@ impl Refusals {
         let is_of_others = !is_known;
         let new = Counter { minute: minute(now), first: id, count: 1 };
         match counters.get_mut(&reason) {
-            // Another task was first, since `again`.
+            // Another task was first, since `count`.
             Some(counter) if counter.minute == new.minute => {
                 counter.count += 1;
                 return Taken::Again(counter.first);
@@ -242,6 +283,14 @@ impl Refusals {
         (!is_empty).then(|| Timestamp::from_millisecond(end).unwrap_or(Timestamp::MAX))
     }
 
+    /// The numbers of a company that are not written yet.
+    pub(crate) fn pending(&self, company: &CompanyId) -> Vec<(OperationId, u64)> {
+        let Some(counters) = self.known(company) else { return Vec::new() };
+        let counters = counters.lock();
+        let several = counters.values().filter(|counter| counter.count > 1);
+        several.map(|counter| (counter.first, counter.count)).collect()
+    }
+
     /// Shows the numbers that are not written yet.
     pub fn show(&self, company: &CompanyId, operations: &mut [Operation]) {
         let Some(counters) = self.known(company) else { return };
@@ -256,14 +305,10 @@ impl Refusals {
     }
 }
 
-impl Reason {
-    fn of_others(&self) -> Self {
-        Self { token: None, kind: OperationKind::Control, code: self.code }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use memhost_types::OperationKind;
+
     use super::*;
 
     fn id(n: u64) -> OperationId {
@@ -273,8 +318,8 @@ mod tests {
     fn reason(token: usize) -> Reason {
         Reason {
             token: Some(token.to_string()),
-            kind: OperationKind::Query,
             code: OperationErrorCode::Forbidden,
+            alike: Alike::any(OperationKind::Query, Outcome::Refused),
         }
     }
 
@@ -288,7 +333,7 @@ mod tests {
         for n in 0..2 * 100 * 400_u64 {
             let (token, company) =
                 (usize::try_from(n % 400).unwrap(), format!("c{}", n / 400 % 100));
-            match refusals.take(&company.parse().unwrap(), reason(token), id(n), now) {
+            match refusals.take_for(&company.parse().unwrap(), reason(token), id(n), now) {
                 Taken::First { ended, .. } => {
                     written += 1;
                     add(ended);
@@ -314,16 +359,16 @@ mod tests {
         let (company, at) =
             ("acme".parse().unwrap(), |ms| Timestamp::from_millisecond(ms).unwrap());
         assert!(matches!(
-            refusals.take(&company, reason(1), id(1), at(59_000)),
+            refusals.take_for(&company, reason(1), id(1), at(59_000)),
             Taken::First { .. }
         ));
         assert!(matches!(
-            refusals.take(&company, reason(1), id(2), at(59_999)),
+            refusals.take_for(&company, reason(1), id(2), at(59_999)),
             Taken::Again(first) if first == id(1),
         ));
         assert_eq!(refusals.due_at(at(59_999)), Some(at(60_000)));
         assert!(refusals.ended(at(59_999), false).is_empty());
-        let Taken::First { ended, .. } = refusals.take(&company, reason(1), id(3), at(60_000))
+        let Taken::First { ended, .. } = refusals.take_for(&company, reason(1), id(3), at(60_000))
         else {
             panic!()
         };
@@ -345,15 +390,16 @@ mod tests {
     fn refusals_are_told_apart_by_token_kind_and_reason() {
         let refusals = Refusals::default();
         let (company, now) = ("acme".parse().unwrap(), Timestamp::UNIX_EPOCH);
-        let other_kind = Reason { kind: OperationKind::Get, ..reason(1) };
+        let of_kind = Alike::any(OperationKind::Get, Outcome::Refused);
+        let other_kind = Reason { alike: of_kind, ..reason(1) };
         let other_code = Reason { code: OperationErrorCode::RateLimited, ..reason(1) };
         for (n, reason) in (1..).zip([reason(1), reason(2), other_kind, other_code]) {
-            let taken = refusals.take(&company, reason.clone(), id(n), now);
+            let taken = refusals.take_for(&company, reason.clone(), id(n), now);
             assert!(matches!(taken, Taken::First { is_of_others: false, .. }));
-            assert_eq!(refusals.again(&company, &reason, now), Some(id(n)));
+            assert_eq!(refusals.count(&company, &reason, now), Some(id(n)));
         }
         let zeta: CompanyId = "zeta".parse().unwrap();
-        assert_eq!(refusals.again(&zeta, &reason(1), now), None);
+        assert_eq!(refusals.count(&zeta, &reason(1), now), None);
     }
 
     #[test]
@@ -362,7 +408,7 @@ mod tests {
         let (company, now) = ("acme".parse().unwrap(), Timestamp::UNIX_EPOCH);
         let mut others = 0;
         for n in 0..MOST_OF_A_COMPANY + 10 {
-            let taken = refusals.take(&company, reason(n), id(n as u64), now);
+            let taken = refusals.take_for(&company, reason(n), id(n as u64), now);
             others += usize::from(!matches!(taken, Taken::First { is_of_others: false, .. }));
         }
         assert_eq!(others, 10);
@@ -386,7 +432,12 @@ mod tests {
                     for n in 0..2_000_u64 {
                         let at = Timestamp::from_millisecond(i64::try_from(n).unwrap() * 100);
                         let reason = reason(usize::try_from(n).unwrap() % 3);
-                        match refusals.take(company, reason, id(thread * 10_000 + n), at.unwrap()) {
+                        match refusals.take_for(
+                            company,
+                            reason,
+                            id(thread * 10_000 + n),
+                            at.unwrap(),
+                        ) {
                             Taken::First { ended, .. } => add(ended),
                             Taken::Again(_) => {}
                         }
@@ -409,11 +460,11 @@ mod tests {
             ("acme".parse().unwrap(), "zeta".parse().unwrap());
         let now = Timestamp::UNIX_EPOCH;
         for (n, company) in [(1, &acme), (2, &zeta)] {
-            refusals.take(company, reason(1), id(n), now);
+            refusals.take_for(company, reason(1), id(n), now);
         }
         let counters = refusals.known(&acme).unwrap();
         let _held = counters.lock();
-        assert!(matches!(refusals.take(&zeta, reason(1), id(3), now), Taken::Again(_)));
-        assert!(matches!(refusals.take(&zeta, reason(2), id(4), now), Taken::First { .. }));
+        assert!(matches!(refusals.take_for(&zeta, reason(1), id(3), now), Taken::Again(_)));
+        assert!(matches!(refusals.take_for(&zeta, reason(2), id(4), now), Taken::First { .. }));
     }
 }

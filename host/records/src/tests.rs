@@ -157,6 +157,8 @@ fn row(id: &str, reader: &Reader) -> RecordRow {
         scope: scope_of(reader),
         source: None,
         hook_kind: None,
+        hook_agent_id: None,
+        hook_run_id: None,
         written_by: Principal::Operator,
         operation_id: OperationId::new(1, 1, 1),
         created_at: Timestamp::UNIX_EPOCH,

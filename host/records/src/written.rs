@@ -107,6 +107,11 @@ fn new_row(
         one.write.and_then(|write| write.source.clone()).or_else(|| operation.source.clone());
     let is_correction = operation.kind == OperationKind::Correct;
     let client = operation.source.as_ref().and_then(|source| source.external_ref.clone());
+    let (hook_agent_id, hook_run_id) = match (one.origin, &operation.hook) {
+        (Some(origin), _) => (origin.hook_agent_id.clone(), origin.hook_run_id.clone()),
+        (None, Some(hook)) => (hook.actor_agent_id.clone(), hook.heartbeat_run_id.clone()),
+        (None, None) => (None, None),
+    };
     RecordRow {
         company_id: binding.company_id.clone(),
         binding_id: binding.id,
@@ -114,6 +119,8 @@ fn new_row(
         scope: one.origin.map_or_else(|| operation.scope.clone(), |origin| origin.scope.clone()),
         source: one.origin.and_then(|origin| origin.source.clone()).or(source),
         hook_kind: operation.hook.as_ref().map(|hook| hook.hook_kind.clone()),
+        hook_agent_id,
+        hook_run_id,
         written_by: operation.principal.clone(),
         operation_id: operation.id,
         created_at: operation.started_at,
@@ -136,6 +143,8 @@ fn imported_row(operation: &Operation, binding: &Binding, snippet: &Snippet) -> 
         scope,
         source: snippet.source.clone(),
         hook_kind: None,
+        hook_agent_id: None,
+        hook_run_id: None,
         written_by: operation.principal.clone(),
         operation_id: operation.id,
         created_at: snippet.created_at.unwrap_or(operation.started_at),

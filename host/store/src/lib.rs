@@ -44,7 +44,7 @@ pub use self::cost_order::{
 };
 pub use self::disk::{DiskLevel, DiskSeam, DiskState, DiskStep, OnFatal};
 pub use self::error::StoreError;
-pub use self::maintenance::{BackupReport, Compacted, Maintenance};
+pub use self::maintenance::{BackupReport, Compacted, Maintenance, mend};
 pub use self::memory::MemoryStore;
 pub use self::operations::{LogPage, OperationLog, next_sequence};
 pub use self::partitions::Partitions;

@@ -98,4 +98,34 @@ pub trait Maintenance: Send + Sync {
     /// # Errors
     /// Where reading fails.
     async fn verify(&self) -> Result<Vec<String>, StoreError>;
+
+    /// Compares a part of a company's log, from an operation's number on, with what is derived from
+    /// it, and makes again what does not fit. Answers one line for each difference, and where the
+    /// next part begins; `None`: that was the last one.
+    ///
+    /// # Errors
+    /// Where reading or writing fails.
+    async fn mend_part(
+        &self,
+        company: &CompanyId,
+        from: u64,
+    ) -> Result<(Vec<String>, Option<u64>), StoreError>;
+}
+
+/// Compares the logs of all companies with what is derived from them, and makes again what does not
+/// fit. Answers one line for each difference.
+///
+/// # Errors
+/// Where reading or writing fails.
+pub async fn mend(store: &dyn Maintenance) -> Result<Vec<String>, StoreError> {
+    let mut mended = Vec::new();
+    for company in store.companies().await? {
+        let mut next = Some(0);
+        while let Some(from) = next {
+            let (found, behind) = store.mend_part(&company, from).await?;
+            mended.extend(found);
+            next = behind;
+        }
+    }
+    Ok(mended)
 }

@@ -4,7 +4,7 @@
 
 mod partition;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -60,7 +60,8 @@ struct Log {
     last: u64,
     /// Each with its size in bytes.
     operations: BTreeMap<u64, (Arc<Operation>, usize)>,
-    summed: HashSet<u64>,
+    /// How many times each is counted in the sums.
+    summed: HashMap<u64, u64>,
     sums: BTreeMap<RollupKey, Rollup>,
 }
 
@@ -161,8 +162,15 @@ impl Content {
         let log = self.logs.entry(company.clone()).or_default();
         log.last = log.last.max(number);
         log.operations.insert(number, (Arc::clone(operation), bytes));
-        if operation.outcome != Outcome::InProgress && log.summed.insert(number) {
-            for (key, row) in Rollup::of(operation) {
+        if operation.outcome != Outcome::InProgress {
+            let rows = match log.summed.insert(number, operation.count) {
+                None => Rollup::of(operation),
+                Some(before) => {
+                    let more = operation.count.saturating_sub(before);
+                    Rollup::again(operation, more).into_iter().collect()
+                }
+            };
+            for (key, row) in rows {
                 log.sums.entry(key).or_default().add(&row);
             }
         }
@@ -523,6 +531,14 @@ impl Maintenance for MemoryStore {
 
     async fn verify(&self) -> Result<Vec<String>, StoreError> {
         Ok(Vec::new())
+    }
+
+    async fn mend_part(
+        &self,
+        _company: &CompanyId,
+        _from: u64,
+    ) -> Result<(Vec<String>, Option<u64>), StoreError> {
+        Ok((Vec::new(), None))
     }
 }
 

@@ -5,11 +5,13 @@
 //! tree. They are derived and written a little later (`sled/index.rs`), because eight index keys
 //! cost several times as much as a record.
 
+mod backed_up;
 mod backup;
 mod compaction;
 mod company_bytes;
 mod cost_order;
 mod disk;
+mod fit;
 mod gate;
 mod index;
 mod keys;

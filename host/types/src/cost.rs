@@ -120,7 +120,7 @@ impl CostEventFilter {
 impl CostEvent {
     /// The cost events of an operation, one for each usage that is billed directly.
     pub fn of(operation: &Operation) -> Vec<Self> {
-        let scope = &operation.scope;
+        let about = operation.about();
         let billed = operation
             .usage
             .iter()
@@ -133,9 +133,9 @@ impl CostEvent {
                 operation_id: operation.id,
                 binding_key: operation.binding_key.clone(),
                 agent_id: agent_of(operation),
-                issue_id: scope.issue_id.clone(),
-                project_id: scope.project_id.clone(),
-                heartbeat_run_id: operation.run().map(str::to_owned),
+                issue_id: about.issue().map(str::to_owned),
+                project_id: about.project().map(str::to_owned),
+                heartbeat_run_id: about.run().map(str::to_owned),
                 provider: usage.provider.clone(),
                 biller: usage.biller.clone(),
                 billing_type: usage.billing_type.unwrap_or(BillingType::Unknown),

@@ -4,12 +4,13 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::about::{About, Wanted};
 use super::bounds::{check_bytes, check_context_id, check_json, check_page};
 use super::named::named;
 use super::{
     AgentId, BindingId, BindingKey, CaptureMode, CompanyId, DeliveryId, ExtractionJob, FieldError,
     HookContext, HookKind, JsonObject, OperationError, OperationId, Principal, RecordHandle, Scope,
-    Snippet, SourcePayload, SourceRef, Visibility, is_about, limits,
+    Snippet, SourcePayload, SourceRef, Visibility, limits,
 };
 
 /// Something memory-relevant that happened. `hookId` tells one event from another: what is
@@ -342,6 +343,13 @@ pub struct DeliveryFilter {
     pub until: Option<Timestamp>,
 }
 
+impl Delivery {
+    /// What it is about.
+    pub fn about(&self) -> About<'_> {
+        About::of(&self.scope, self.source.as_ref(), Some(&self.hook))
+    }
+}
+
 impl DeliveryFilter {
     /// Checks the length of ids.
     ///
@@ -362,10 +370,12 @@ impl DeliveryFilter {
             && self.binding_key.as_ref().is_none_or(|wanted| delivery.binding_key == *wanted)
             && self.hook_kind.as_ref().is_none_or(|wanted| delivery.hook.hook_kind == *wanted)
             && self.hook_id.as_ref().is_none_or(|wanted| delivery.hook.hook_id == *wanted)
-            && is_about(
-                (self.agent_id.as_ref(), self.issue_id.as_ref(), self.run_id.as_ref()),
-                (&delivery.scope, delivery.source.as_ref(), Some(&delivery.hook)),
-            )
+            && delivery.about().is(Wanted {
+                agent: self.agent_id.as_ref().map(AgentId::as_str),
+                issue: self.issue_id.as_deref(),
+                run: self.run_id.as_deref(),
+                project: None,
+            })
             && self.since.is_none_or(|since| delivery.received_at >= since)
             && self.until.is_none_or(|until| delivery.received_at < until)
     }

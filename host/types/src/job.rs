@@ -5,12 +5,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::about::{About, Wanted};
 use super::bounds::check_context_id;
 use super::named::named;
 use super::{
     AgentId, BindingId, BindingKey, CompanyId, FieldError, HookContext, HookKind, JobStatus,
     OperationId, ProviderKey, RecordHandle, Replacement, Scope, SourceKind, SourceRef, Visibility,
-    is_about,
 };
 
 /// A job's identity. The provider's own name for it is another one.
@@ -111,6 +111,11 @@ pub struct Job {
 }
 
 impl Job {
+    /// What it is about.
+    pub fn about(&self) -> About<'_> {
+        About::of(&self.scope, self.source.as_ref(), self.hook.as_ref())
+    }
+
     /// Whether it can be queued again.
     pub fn can_retry(&self) -> bool {
         matches!(self.status, JobStatus::Failed | JobStatus::Cancelled)
@@ -166,10 +171,12 @@ impl JobFilter {
             && self.source_kind.is_none_or(|wanted| {
                 job.source.as_ref().is_some_and(|source| source.kind == wanted)
             })
-            && is_about(
-                (self.agent_id.as_ref(), self.issue_id.as_ref(), self.run_id.as_ref()),
-                (&job.scope, job.source.as_ref(), job.hook.as_ref()),
-            )
+            && job.about().is(Wanted {
+                agent: self.agent_id.as_ref().map(AgentId::as_str),
+                issue: self.issue_id.as_deref(),
+                run: self.run_id.as_deref(),
+                project: None,
+            })
             && self.since.is_none_or(|since| job.submitted_at >= since)
             && self.until.is_none_or(|until| job.submitted_at < until)
     }

@@ -4,6 +4,7 @@
 //! JSON is camelCase with the plan's field names. Requests refuse unknown fields; answers leave
 //! absent fields out.
 
+mod about;
 mod access;
 mod act;
 mod activity;
@@ -44,6 +45,7 @@ mod visibility;
 mod whose;
 mod words;
 
+pub use about::About;
 pub use access::{NewToken, Token, TokenId};
 pub use act::Act;
 pub use activity::{Activity, ActivityAction, ActivityPage};
@@ -70,7 +72,7 @@ pub use ipnet::IpNet;
 pub use job::{Job, JobFilter, JobId, JobRunner};
 pub use json_text::repair_surrogates;
 pub use operation::{
-    LogLine, Operation, OperationError, OperationErrorCode, OperationFilter, OperationKind,
+    Alike, LogLine, Operation, OperationError, OperationErrorCode, OperationFilter, OperationKind,
     OperationPage, Outcome, PayloadSnapshot,
 };
 pub use origin::{Host, Origin, OriginError, Scheme, Target as HttpTarget};
@@ -105,6 +107,5 @@ pub use version::{
     VersionChoice,
 };
 pub use visibility::Visibility;
-use whose::is_about;
 pub use whose::{RecordFilter, RecordRow};
 pub use words::{counted, nearest, without_place};

@@ -1,5 +1,6 @@
 //! The operation record: what memory work happened, for whom, why, and how it ended.
 
+mod alike;
 mod derived;
 mod filter;
 
@@ -8,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+pub use self::alike::Alike;
 pub use self::filter::OperationFilter;
 use super::named::named;
 use super::{
@@ -351,8 +353,9 @@ pub struct Operation {
     /// The request, if the binding's policy keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<PayloadSnapshot>,
-    /// How many refusals of one token, minute, kind and reason this record stands for; absent for
-    /// one. The other fields are those of the first.
+    /// How many refusals of one token, minute and reason this record stands for; absent for one.
+    /// They are the same in everything that a filter or a sum looks at. The other fields are those
+    /// of the first; what has the principal `other tokens` shows only what all have in common.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     #[schemars(range(min = 2))]
     pub count: u64,

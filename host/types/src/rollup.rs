@@ -126,26 +126,73 @@ impl Latencies {
     }
 }
 
+impl RollupKey {
+    fn of(operation: &Operation, provider: &str, model: Option<&String>) -> Self {
+        Self {
+            day: TimeZone::UTC.to_datetime(operation.started_at).date(),
+            binding_key: operation.binding_key.clone(),
+            agent_id: operation.agent().cloned(),
+            provider: provider.to_owned(),
+            model: model.cloned(),
+        }
+    }
+}
+
+impl Counts {
+    /// Each number.
+    fn all(&mut self) -> [&mut u64; 15] {
+        [
+            &mut self.operations,
+            &mut self.reads,
+            &mut self.writes,
+            &mut self.queries,
+            &mut self.empty_queries,
+            &mut self.corrections,
+            &mut self.extractions,
+            &mut self.extraction_failures,
+            &mut self.succeeded,
+            &mut self.failed,
+            &mut self.refused,
+            &mut self.input_tokens,
+            &mut self.cached_input_tokens,
+            &mut self.output_tokens,
+            &mut self.embedding_tokens,
+        ]
+    }
+}
+
 impl Rollup {
     /// The rows that one operation adds to. `None` while it runs.
     pub fn of(operation: &Operation) -> Vec<(RollupKey, Self)> {
         if operation.outcome == Outcome::InProgress {
             return Vec::new();
         }
-        let key = |provider: &str, model: Option<&String>| RollupKey {
-            day: TimeZone::UTC.to_datetime(operation.started_at).date(),
-            binding_key: operation.binding_key.clone(),
-            agent_id: operation.agent().cloned(),
-            provider: provider.to_owned(),
-            model: model.cloned(),
-        };
+        let key = |provider: &str, model| RollupKey::of(operation, provider, model);
         let provider = operation.provider_key.as_ref().map_or("", |key| key.as_str());
         let mut rows = vec![(key(provider, None), Self::counts(operation))];
+        rows.extend(Self::again(operation, operation.count.saturating_sub(1)));
         rows.extend(operation.usage.iter().map(|usage| {
             let used = Self::used(usage);
             (key(&usage.provider, usage.model.as_ref()), used)
         }));
         rows
+    }
+
+    /// The row of further refusals that an operation's entry stands for. How long they took is not
+    /// known.
+    pub fn again(operation: &Operation, more: u64) -> Option<(RollupKey, Self)> {
+        let provider = operation.provider_key.as_ref().map_or("", |key| key.as_str());
+        let row = Self { latency: Latencies::default(), ..Self::counts(operation).times(more) };
+        (more > 0).then(|| (RollupKey::of(operation, provider, None), row))
+    }
+
+    /// The counts of so many such rows. What is not counted stays.
+    #[must_use]
+    pub fn times(mut self, many: u64) -> Self {
+        for count in self.counts.all() {
+            *count = count.saturating_mul(many);
+        }
+        self
     }
 
     fn counts(operation: &Operation) -> Self {
@@ -198,27 +245,11 @@ impl Rollup {
 
     /// Adds another row's sums.
     pub fn add(&mut self, other: &Self) {
-        let (sums, counts) = (&mut self.counts, &other.counts);
-        let pairs: [(&mut u64, u64); 17] = [
-            (&mut sums.operations, counts.operations),
-            (&mut sums.reads, counts.reads),
-            (&mut sums.writes, counts.writes),
-            (&mut sums.queries, counts.queries),
-            (&mut sums.empty_queries, counts.empty_queries),
-            (&mut sums.corrections, counts.corrections),
-            (&mut sums.extractions, counts.extractions),
-            (&mut sums.extraction_failures, counts.extraction_failures),
-            (&mut sums.succeeded, counts.succeeded),
-            (&mut sums.failed, counts.failed),
-            (&mut sums.refused, counts.refused),
-            (&mut sums.input_tokens, counts.input_tokens),
-            (&mut sums.cached_input_tokens, counts.cached_input_tokens),
-            (&mut sums.output_tokens, counts.output_tokens),
-            (&mut sums.embedding_tokens, counts.embedding_tokens),
-            (&mut self.cost.0, other.cost.0),
-            (&mut self.reported_cost.0, other.reported_cost.0),
-        ];
-        for (sum, more) in pairs {
+        let mut counts = other.counts.clone();
+        let amounts =
+            [(&mut self.cost.0, other.cost.0), (&mut self.reported_cost.0, other.reported_cost.0)];
+        let numbers = self.counts.all().into_iter().zip(counts.all().map(|more| *more));
+        for (sum, more) in numbers.chain(amounts) {
             *sum = sum.saturating_add(more);
         }
         for (bucket, count) in &other.latency.0 {

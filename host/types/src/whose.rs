@@ -5,10 +5,11 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::about::{About, Wanted};
 use super::bounds::{Checked, check_bytes, check_context_id, check_reference};
 use super::{
-    AgentId, BindingId, CompanyId, HookContext, HookKind, OperationId, Principal, RecordHandle,
-    Replacement, Scope, Snippet, SourceKind, SourceRef, Visibility, limits,
+    AgentId, BindingId, CompanyId, HookKind, OperationId, Principal, RecordHandle, Replacement,
+    Scope, Snippet, SourceKind, SourceRef, Visibility, limits,
 };
 
 /// What the host knows of a record: where it is, where it came from, and whose it is. Every field
@@ -31,6 +32,13 @@ pub struct RecordRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::OutsideId>")]
     pub hook_kind: Option<HookKind>,
+    /// The agent whose action triggered the write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hook_agent_id: Option<AgentId>,
+    /// The run of the hook that triggered the write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
+    pub hook_run_id: Option<String>,
     /// Its last writer, such as `agent:ada`.
     pub written_by: Principal,
     /// The operation that wrote it last.
@@ -69,22 +77,6 @@ impl RecordRow {
     }
 }
 
-/// Whether something is about an agent, an issue and a run, where those are wanted: by its scope,
-/// or else by its source and the hook that triggered it.
-pub(crate) fn is_about(
-    (agent, issue, run): (Option<&AgentId>, Option<&String>, Option<&String>),
-    (scope, source, hook): (&Scope, Option<&SourceRef>, Option<&HookContext>),
-) -> bool {
-    let acting =
-        scope.agent_id.as_ref().or_else(|| hook.and_then(|hook| hook.actor_agent_id.as_ref()));
-    let issues = [scope.issue_id.as_ref(), source.and_then(|source| source.issue_id.as_ref())];
-    let of_hook = hook.and_then(|hook| hook.heartbeat_run_id.as_ref());
-    let runs = [scope.run_id.as_ref(), source.and_then(|source| source.run_id.as_ref()), of_hook];
-    agent.is_none_or(|wanted| acting == Some(wanted))
-        && issue.is_none_or(|wanted| issues.contains(&Some(wanted)))
-        && run.is_none_or(|wanted| runs.contains(&Some(wanted)))
-}
-
 /// Which records to answer. Every field that is set must match. The host compares them with what it
 /// knows of a record, and with what the provider says of one that the host knows nothing of.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -93,7 +85,7 @@ pub struct RecordFilter {
     /// The kind of thing that it came from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_kind: Option<SourceKind>,
-    /// The issue of its source or its scope.
+    /// The issue of its scope or its source.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::OutsideId>")]
     pub issue_id: Option<String>,
@@ -105,7 +97,7 @@ pub struct RecordFilter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::Reference>")]
     pub document_key: Option<String>,
-    /// The run of its source or its scope.
+    /// The run of its scope, its source or its hook.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::OutsideId>")]
     pub run_id: Option<String>,
@@ -113,7 +105,7 @@ pub struct RecordFilter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::OutsideId>")]
     pub project_id: Option<String>,
-    /// The agent that wrote it.
+    /// The agent that wrote it, or whose action triggered the write.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// The subject of its scope.
@@ -156,28 +148,30 @@ impl RecordFilter {
 
     /// Whether a record matches, without its text.
     pub fn matches(&self, row: Option<&RecordRow>, snippet: &Snippet) -> bool {
-        fn same(wanted: Option<&String>, found: &[Option<&String>]) -> bool {
-            wanted.is_none_or(|wanted| found.iter().flatten().any(|found| *found == wanted))
+        fn same(wanted: Option<&String>, found: Option<&String>) -> bool {
+            wanted.is_none_or(|wanted| found == Some(wanted))
         }
         let source = row.and_then(|row| row.source.as_ref()).or(snippet.source.as_ref());
         let scope = row.map(|row| &row.scope).or(snippet.scope.as_ref());
         let made = snippet.created_at.or_else(|| row.map(|row| row.created_at));
         let of_source = |field: fn(&SourceRef) -> Option<&String>| source.and_then(field);
-        let of_scope = |field: fn(&Scope) -> Option<&String>| scope.and_then(field);
-        let agent =
-            scope.and_then(|scope| scope.agent_id.as_ref().or(scope.actor_agent_id.as_ref()));
-        let (issue, run) = (
-            of_source(|source| source.issue_id.as_ref()),
-            of_source(|source| source.run_id.as_ref()),
-        );
+        let about = About {
+            scope,
+            source,
+            hook_agent: row.and_then(|row| row.hook_agent_id.as_ref()),
+            hook_run: row.and_then(|row| row.hook_run_id.as_deref()),
+        };
+        let wanted = Wanted {
+            agent: self.agent_id.as_ref().map(AgentId::as_str),
+            project: self.project_id.as_deref(),
+            issue: self.issue_id.as_deref(),
+            run: self.run_id.as_deref(),
+        };
         self.source_kind.is_none_or(|wanted| source.is_some_and(|source| source.kind == wanted))
-            && same(self.issue_id.as_ref(), &[issue, of_scope(|scope| scope.issue_id.as_ref())])
-            && same(self.run_id.as_ref(), &[run, of_scope(|scope| scope.run_id.as_ref())])
-            && same(self.comment_id.as_ref(), &[of_source(|source| source.comment_id.as_ref())])
-            && same(self.document_key.as_ref(), &[of_source(|source| source.document_key.as_ref())])
-            && same(self.project_id.as_ref(), &[of_scope(|scope| scope.project_id.as_ref())])
-            && same(self.subject_id.as_ref(), &[of_scope(|scope| scope.subject_id.as_ref())])
-            && self.agent_id.as_ref().is_none_or(|wanted| agent == Some(wanted))
+            && about.is(wanted)
+            && same(self.comment_id.as_ref(), of_source(|source| source.comment_id.as_ref()))
+            && same(self.document_key.as_ref(), of_source(|source| source.document_key.as_ref()))
+            && same(self.subject_id.as_ref(), scope.and_then(|scope| scope.subject_id.as_ref()))
             && self.since.is_none_or(|since| made.is_some_and(|made| made >= since))
             && self.until.is_none_or(|until| made.is_some_and(|made| made < until))
     }
@@ -208,6 +202,28 @@ mod tests {
         assert!(!none.matches(None, &snippet(Some(&scope))));
         let one = RecordFilter { issue_id: Some("i1".to_owned()), ..RecordFilter::default() };
         assert!(one.matches(None, &snippet(Some(&scope))));
+    }
+
+    #[test]
+    fn the_run_of_the_source_or_the_hook_finds_a_record() {
+        let row: RecordRow = serde_json::from_value(serde_json::json!({
+            "companyId": "acme", "bindingId": uuid::Uuid::nil(),
+            "handle": {"providerKey": "p", "providerRecordId": "r"},
+            "scope": {"companyId": "acme"},
+            "source": {"kind": "run", "companyId": "acme", "runId": "r1", "issueId": "i1"},
+            "hookAgentId": "ada", "hookRunId": "r2", "writtenBy": "operator",
+            "operationId": uuid::Uuid::nil(), "createdAt": "2026-01-02T00:00:00Z",
+        }))
+        .unwrap();
+        let finds = |filter: serde_json::Value| {
+            let filter: RecordFilter = serde_json::from_value(filter).unwrap();
+            filter.matches(Some(&row), &snippet(None))
+        };
+        for found in ["r1", "r2"] {
+            assert!(finds(serde_json::json!({"runId": found, "issueId": "i1"})));
+        }
+        assert!(finds(serde_json::json!({"agentId": "ada"})));
+        assert!(!finds(serde_json::json!({"runId": "r3"})));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use memhost_tests::{TestHost, eventually};
 use memhost_types::{Operation, Outcome};
 use serde_json::{Value, json};
 
-use crate::support::Api;
+use crate::support::{Api, bind_provider};
 
 const TOKENS: &str = "/control/v1/companies/acme/tokens";
 const RETENTION: &str = "/control/v1/companies/acme/retention";
@@ -166,5 +166,44 @@ async fn refusals_push_no_other_record_out_of_retention() {
     // What is not indexed yet stays until it is.
     eventually("the oldest captures are gone", async || captures().await <= 5).await;
     assert_eq!(captures().await, 5);
+    assert!(host.service().control().verify_store().await.unwrap().is_empty());
+}
+
+/// Their intents are on disk: none of them may be counted in an earlier refusal.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn captures_that_an_open_circuit_refuses_all_end() {
+    let mut host = TestHost::new(&["traps"]).await.unwrap();
+    let operator = Api::new(&host);
+    bind_provider(&operator, "acme", "traps").await;
+    let (_, agent) =
+        token(&operator, json!({"name": "a", "role": "agent", "agentId": "ada"})).await;
+    let trap = json!({"scope": {"companyId": "acme"}, "query": "trap"});
+    let path = "/runtime/v1/companies/acme/query";
+    let opened = async || operator.post(path, &trap).await.problem() == (503, "circuit_open");
+    eventually("the circuit opens", opened).await;
+    let capture = async || {
+        let answer = agent.capture("acme", "a fact").await;
+        (answer.status == 503).then(|| answer.json["operationId"].as_str().unwrap().to_owned())
+    };
+    let mut refused = Vec::new();
+    for _ in 0..20 {
+        refused.extend(capture().await);
+    }
+    refused.sort();
+    let all = refused.len();
+    refused.dedup();
+    assert!(all > 0 && refused.len() == all, "each has an operation of its own");
+    drop((operator, agent));
+    host.stop().await;
+    host.start().await.unwrap();
+    let operator = Api::new(&host);
+    let found = operator
+        .get("/control/v1/companies/acme/operations?kind=capture&outcome=refused&limit=100")
+        .await;
+    assert_eq!(found["items"].as_array().unwrap().len(), all);
+    for outcome in ["in_progress", "interrupted"] {
+        let path = format!("/control/v1/companies/acme/operations?outcome={outcome}");
+        assert_eq!(operator.get(&path).await["items"], json!([]), "{outcome}");
+    }
     assert!(host.service().control().verify_store().await.unwrap().is_empty());
 }

@@ -124,3 +124,23 @@ async fn a_company_has_room_for_a_thousand_bindings() {
     api.send(Method::Delete, &path("bindings/b7"), None, &[]).await.fine();
     api.post(&path("bindings"), &binding(1_000)).await.fine();
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_may_ask_which_binding_answers_learns_what_it_can_do() {
+    let (host, operator) = host("extracts").await;
+    let plugins = host.service().control().plugins().admitted;
+    let shown = operator.get(&path("bindings/memory")).await;
+    let described = plugins.iter().map(|plugin| &plugin.inspection.description);
+    let mut described = described.filter(|one| shown["providerKey"] == one.provider_key.as_str());
+    let wanted = serde_json::to_value(described.next().unwrap().capabilities).unwrap();
+    assert_eq!(shown["capabilities"], wanted, "{shown}");
+    for role in [
+        json!({"name": "admin", "role": "company_administrator"}),
+        json!({"name": "ada", "role": "agent", "agentId": "ada"}),
+    ] {
+        let made = operator.post(&path("tokens"), &role).await.fine();
+        let caller = operator.with(made["value"].as_str().unwrap());
+        let resolved = caller.get(&path("resolve")).await;
+        assert_eq!(resolved["binding"]["capabilities"], wanted, "{resolved}");
+    }
+}

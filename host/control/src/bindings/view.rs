@@ -17,8 +17,8 @@ use memhost_sandbox::{DirectoryUsage, Instances};
 use memhost_tenancy::Page;
 use memhost_tenancy::ServiceError;
 use memhost_types::{
-    AgentId, Binding, BindingKey, CompanyId, Digest, Grants, PermissionRequest, RejectedVersion,
-    RequestedGrants, Target, counted, limits,
+    AgentId, Binding, BindingKey, CompanyId, Digest, Grants, PermissionRequest,
+    ProviderCapabilities, RejectedVersion, RequestedGrants, Target, counted, limits,
 };
 
 /// A binding as it is shown.
@@ -35,6 +35,10 @@ pub struct BindingView {
     /// The build that served last; absent before the first operation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub serving: Option<BuildView>,
+    /// What the build that serves, or would serve the first operation, can do beside the operations
+    /// that every provider has; absent where no build can serve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<ProviderCapabilities>,
     /// Newer builds that ask for more than was granted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<WaitingView>,
@@ -177,6 +181,7 @@ impl Control {
             serving: state
                 .as_ref()
                 .map(|state| BuildView { digest: state.digest, version: state.version.clone() }),
+            capabilities: None,
             waiting: choice.waiting.iter().map(WaitingView::from).collect(),
             rejected_versions: state.map(|state| state.rejected_versions).unwrap_or_default(),
             breaker: warm.as_ref().map_or(BreakerState::Closed, |serving| serving.breaker.state()),
@@ -203,6 +208,7 @@ impl Control {
             .and_then(|serving| builds.iter().find(|build| build.digest() == serving.digest));
         if let Some(build) = serves.or(choice.build.as_ref()) {
             view.warnings.extend(ungranted(&binding, build));
+            view.capabilities = Some(build.component.description().capabilities);
         }
         for (target, target_key) in self.bindings.targets(company) {
             match target {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::{Check, Monitor};
 use crate::permissions;
 use memhost_access::{Act, Caller};
-use memhost_store::{DiskLevel, DiskState, Held, Store};
+use memhost_store::{self as store, DiskLevel, DiskState, Held, Store, StoreError};
 use memhost_types::{
     CompanyId, DeliveryFilter, DeliveryStatus, JobFilter, JobStatus, OperationFilter, counted,
 };
@@ -63,8 +63,8 @@ impl Monitor {
         all.into_iter().map(told).collect()
     }
 
-    /// All checks. They change nothing; providers are asked whether the systems behind them can be
-    /// reached.
+    /// All checks. They change nothing but an index that does not fit its log; providers are asked
+    /// whether the systems behind them can be reached.
     #[boxed]
     pub async fn doctor(&self) -> Vec<Check> {
         let mut all = vec![self.readiness().await];
@@ -261,17 +261,34 @@ impl Monitor {
     }
 }
 
+/// Compares the log with what is derived from it, and has that made again where it does not fit.
 async fn check_log(store: &dyn Store) -> Check {
-    match store.verify().await {
-        Ok(findings) if findings.is_empty() => {
-            Check::ok("operation log", "the log and its indexes match")
-        }
-        Ok(findings) => {
-            let found = counted(findings.len(), "finding", "findings");
-            let advice = "stop the host, copy the data directory, then `memhost store verify`";
-            Check::error("operation log", format!("{found}, the first: {}", findings[0]), advice)
-                .unnamed(found)
-        }
+    const DAMAGED: &str = "stop the host, copy the data directory, then `memhost store verify`";
+    let found = async {
+        let findings = store.verify().await?;
+        let mended = if findings.is_empty() { Vec::new() } else { store::mend(store).await? };
+        let left = if mended.is_empty() { findings } else { store.verify().await? };
+        Ok::<_, StoreError>((mended, left))
+    };
+    let said = |findings: &[String], first: &String| {
+        let found = counted(findings.len(), "finding", "findings");
+        (format!("{found}, the first: {first}"), found)
+    };
+    match found.await {
+        Ok((mended, left)) => match (left.first(), mended.first()) {
+            (None, None) => Check::ok("operation log", "the log and its indexes match"),
+            (Some(first), _) => {
+                let (named, unnamed) = said(&left, first);
+                Check::error("operation log", named, DAMAGED).unnamed(unnamed)
+            }
+            (None, Some(first)) => {
+                let (named, unnamed) = said(&mended, first);
+                let what = "the indexes did not fit the log and were made again from it";
+                let advice = "nothing is lost; if this comes again, check the disk's device";
+                Check::warning("operation log", format!("{what}: {named}"), advice)
+                    .unnamed(format!("{what}: {unnamed}"))
+            }
+        },
         Err(error) => Check::error(
             "operation log",
             error.to_string(),

@@ -27,7 +27,9 @@ use memhost_core::{
     Act, BindingView, CreateBinding, GrantsView, Page, ResolutionStep, ResolvedView, Service,
     SetTarget, UpdateBinding, Why,
 };
-use memhost_types::{AgentId, BindingKey, Grants, JsonObject, ProviderKey, Target};
+use memhost_types::{
+    AgentId, BindingKey, Grants, JsonObject, ProviderCapabilities, ProviderKey, Target,
+};
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
@@ -308,6 +310,10 @@ pub struct BriefBinding {
     pub provider_key: ProviderKey,
     /// A disabled binding refuses every operation.
     pub enabled: bool,
+    /// What the build that serves, or would, can do beside the operations that every provider has;
+    /// absent where no build can serve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<ProviderCapabilities>,
 }
 
 /// The answer of `resolve`: its content depends on the caller's permissions.
@@ -339,11 +345,12 @@ async fn resolve(
     if allowed.service.tenancy().allows(&allowed.caller, Act::View, &allowed.company) {
         return Ok(Json(ResolvedOrBrief::Whole(Box::new(resolved))));
     }
-    let ResolvedView { binding: BindingView { binding, .. }, why, steps } = resolved;
+    let ResolvedView { binding: BindingView { binding, capabilities, .. }, why, steps } = resolved;
     let binding = BriefBinding {
         key: binding.key,
         provider_key: binding.provider_key,
         enabled: binding.enabled,
+        capabilities,
     };
     Ok(Json(ResolvedOrBrief::Brief(BriefResolved { binding, why, steps })))
 }

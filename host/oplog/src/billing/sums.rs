@@ -138,15 +138,22 @@ pub struct SumsQuery {
 }
 
 impl Ledger {
-    /// Sums over a company's operations.
+    /// Sums over a company's operations, and over `further`, which the store does not have yet.
     ///
     /// # Errors
     /// Where the days are not valid or the sums cannot be read.
-    pub async fn sums(&self, company: &CompanyId, query: &SumsQuery) -> Result<Sums, BillingError> {
+    pub(crate) async fn sums(
+        &self,
+        company: &CompanyId,
+        query: &SumsQuery,
+        further: Vec<(RollupKey, Rollup)>,
+    ) -> Result<Sums, BillingError> {
         let (since, until) = days(query, self.clock.now())?;
         let mut total = Rollup::default();
         let mut rows: BTreeMap<[Option<String>; 5], (RollupKey, Rollup)> = BTreeMap::new();
-        for (key, sums) in self.store.rollups(company, since, until).await? {
+        let further = further.into_iter().filter(|(key, _)| (since..=until).contains(&key.day));
+        let stored = self.store.rollups(company, since, until).await?;
+        for (key, sums) in stored.into_iter().chain(further) {
             if query
                 .binding_key
                 .as_ref()

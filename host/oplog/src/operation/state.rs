@@ -8,7 +8,8 @@ use std::time::Instant;
 use super::{OpenOperation, OperationContext, Stage};
 use crate::error::OplogError;
 use crate::log::{Audit, Oplog};
-use crate::refusals::{Reason, Taken};
+use crate::refusals::{Countable, Taken};
+use jiff::Timestamp;
 use memhost_access::Caller;
 use memhost_records::{OperationMarks, Reader};
 use memhost_store::TableWrite;
@@ -20,8 +21,9 @@ use memhost_types::{
 macro_rules! states {
     ($($(#[$doc:meta])* $state:ident),+) => {$(
         $(#[$doc])*
-        // Boxed: otherwise each future that it goes through has room for it.
-        pub struct $state(Box<OpenOperation>);
+        // Boxed: otherwise each future that it goes through has room for it. What makes its
+        // refusal countable is beside it and not in it: writing an intent takes that away.
+        pub struct $state(Box<OpenOperation>, Option<Countable>);
 
         impl Deref for $state {
             type Target = OpenOperation;
@@ -105,39 +107,10 @@ impl Opened {
         let now = log.clock.now();
         let unix_ms = u64::try_from(now.as_millisecond()).unwrap_or(0);
         let random = u64::try_from(log.clock.random() & u128::from(u64::MAX)).unwrap_or(0);
-        let operation = Operation {
-            id: OperationId::new(unix_ms, sequence, random),
-            company_id: scope.company_id.clone(),
-            kind,
-            outcome: Outcome::InProgress,
-            principal: caller.principal().clone(),
-            binding_key: None,
-            binding_id: None,
-            provider_key: None,
-            provider_version: None,
-            scope: scope.clone(),
-            source: caller.via().map(|via| by_hand(caller, scope, via)),
-            hook: None,
-            started_at: now,
-            finished_at: None,
-            latency_us: None,
-            provider_us: None,
-            visibility: Visibility::Company,
-            record_count: 0,
-            records: Vec::new(),
-            jobs: Vec::new(),
-            usage: Vec::new(),
-            attribution_mode: None,
-            cost_event_ids: Vec::new(),
-            error: None,
-            log: Vec::new(),
-            cited: Vec::new(),
-            payload: None,
-            count: 1,
-        };
-        Ok(Self(Box::new(OpenOperation {
+        let id = OperationId::new(unix_ms, sequence, random);
+        let operation = new(caller, kind, scope, (id, now));
+        let open = OpenOperation {
             log: Arc::clone(log),
-            token: OpenOperation::counted_for(caller),
             is_systems: *caller.principal() == Principal::System,
             room: u64::MAX,
             attribution: None,
@@ -151,7 +124,8 @@ impl Opened {
             has_new_jobs: false,
             context: OperationContext::default(),
             locks: Vec::new(),
-        })))
+        };
+        Ok(Self(Box::new(open), Countable::of(caller)))
     }
 
     /// Writes the intent of a write, durably, in one step with `beside`. A read leaves none.
@@ -163,9 +137,10 @@ impl Opened {
         mut beside: Vec<TableWrite>,
     ) -> Result<Intended, OplogError> {
         beside.extend(self.0.compaction_mark()?);
-        let OpenOperation { log, operation, marks, .. } = &mut *self.0;
+        let OpenOperation { log, operation, marks, stage, .. } = &mut *self.0;
         if !operation.kind.is_write() {
-            return Ok(Intended(self.0));
+            *stage = Stage::Intended;
+            return Ok(Intended(self.0, self.1));
         }
         beside.extend(marks.begin(&log.records)?);
         if let Err(error) = log.store.write_operation(Arc::clone(operation), beside.clone()).await {
@@ -178,7 +153,8 @@ impl Opened {
             return Err(error);
         }
         log.feed.jobs(&beside);
-        Ok(Intended(self.0))
+        *stage = Stage::Intended;
+        Ok(Intended(self.0, None))
     }
 
     /// The operation does not begin after all. It leaves no entry, and gives its number back.
@@ -190,7 +166,7 @@ impl Opened {
 
     /// No provider will be called.
     pub fn without_a_call(self) -> Ending {
-        Ending(self.0)
+        Ending(self.0, self.1)
     }
 
     /// Records a refusal and answers with it.
@@ -204,7 +180,7 @@ impl Opened {
 impl Intended {
     /// The provider was called, and will not be called again.
     pub fn called(self) -> Ending {
-        Ending(self.0)
+        Ending(self.0, self.1)
     }
 }
 
@@ -249,10 +225,12 @@ impl Ending {
         error: Option<OperationError>,
         beside: Vec<TableWrite>,
     ) -> Recorded {
-        let mut open = self.0;
+        let Self(mut open, countable) = self;
         open.beside.extend(beside);
+        let has_intent = open.stage != Stage::Open && open.operation.kind.is_write();
+        let was_called = matches!(open.stage, Stage::Called | Stage::Answered);
         // Where no provider was asked, nothing was removed.
-        if open.stage != Stage::Open {
+        if was_called {
             match open.compaction_mark() {
                 Ok(row) => open.beside.extend(row),
                 Err(error) => {
@@ -264,28 +242,22 @@ impl Ending {
             Ok(rows) => open.beside.extend(rows),
             Err(error) => tracing::error!(%error, "the end of a private write could not be noted"),
         }
-        let may_be_done = open.stage != Stage::Open;
         let latency = u64::try_from(open.started.elapsed().as_micros()).unwrap_or(u64::MAX);
         open.change().latency_us = Some(latency);
         let operation_id = open.id();
-        let reason = open.countable(outcome, error.as_ref()).filter(|_| is_failure);
+        let is_counted = is_failure && outcome == Outcome::Refused && !open.has_its_own();
         open.end(outcome, error);
         open.add_events();
         let log = Arc::clone(&open.log);
-        if let Some(reason) = reason {
-            match log.refusals.take(
-                &open.operation.company_id,
-                reason,
-                operation_id,
-                log.clock.now(),
-            ) {
+        if let Some(countable) = countable.filter(|_| is_counted) {
+            match log.refusals.take(countable, &open.operation, log.clock.now()) {
                 Taken::Again(first) => {
                     log.store.return_sequence(&open.operation.company_id, operation_id.sequence());
                     return Recorded::Counted(first);
                 }
                 Taken::First { is_of_others, ended } => {
                     if is_of_others {
-                        open.change().principal = Principal::Others;
+                        open.show_what_is_shared();
                     }
                     if let Err(error) = log.write_displaced(ended).await {
                         tracing::error!(%error, "the number of earlier refusals could not be \
@@ -306,11 +278,11 @@ impl Ending {
         }
         let write = || log.store.write_operation(Arc::clone(&operation), open.beside.clone());
         let mut committed = write().await;
-        // The provider may have done the write and its intent is on disk: failing the request at
+        // Its intent is on disk, and the provider may have done the write: failing the request at
         // once would make the caller repeat it. What is not on disk after a second try may be lost
         // with the next crash, and the entry will say `interrupted`: the caller must know.
-        let may_be_done = is_write && may_be_done;
-        if let (Err(error), true) = (&committed, may_be_done) {
+        let may_be_done = is_write && was_called;
+        if let (Err(error), true) = (&committed, has_intent) {
             tracing::error!(%error, operation = %operation_id, "a completion could not be \
                 recorded; trying again");
             committed = write().await;
@@ -346,10 +318,16 @@ impl Oplog {
         company: CompanyId,
         refusal: Refusal,
     ) -> OplogError {
-        let token = OpenOperation::counted_for(caller);
-        let again = token.and_then(|token| {
-            let reason = Reason { token: Some(token), kind, code: refusal.error.code };
-            self.refusals.again(&company, &reason, self.clock.now())
+        let again = Countable::of(caller).and_then(|countable| {
+            let now = self.clock.now();
+            // It is compared and not written.
+            let unwritten = OperationId::new(0, 0, 0);
+            let refused = Operation {
+                outcome: refusal.outcome,
+                error: Some(refusal.error.clone()),
+                ..new(caller, kind, &Scope::company(company.clone()), (unwritten, now))
+            };
+            self.refusals.again(&countable, &refused, now)
         });
         if let Some(operation_id) = again {
             self.metrics.refused(kind, &company);
@@ -360,6 +338,45 @@ impl Oplog {
             Ok(opened) => opened.refuse(refusal).await,
             Err(error) => error,
         }
+    }
+}
+
+/// The entry of an operation that begins.
+fn new(
+    caller: &Caller,
+    kind: OperationKind,
+    scope: &Scope,
+    (id, now): (OperationId, Timestamp),
+) -> Operation {
+    Operation {
+        id,
+        company_id: scope.company_id.clone(),
+        kind,
+        outcome: Outcome::InProgress,
+        principal: caller.principal().clone(),
+        binding_key: None,
+        binding_id: None,
+        provider_key: None,
+        provider_version: None,
+        scope: scope.clone(),
+        source: caller.via().map(|via| by_hand(caller, scope, via)),
+        hook: None,
+        started_at: now,
+        finished_at: None,
+        latency_us: None,
+        provider_us: None,
+        visibility: Visibility::Company,
+        record_count: 0,
+        records: Vec::new(),
+        jobs: Vec::new(),
+        usage: Vec::new(),
+        attribution_mode: None,
+        cost_event_ids: Vec::new(),
+        error: None,
+        log: Vec::new(),
+        cited: Vec::new(),
+        payload: None,
+        count: 1,
     }
 }
 

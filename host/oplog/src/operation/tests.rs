@@ -1,5 +1,7 @@
 //! The states of an operation and what each leaves, on a store in memory.
 
+mod refused;
+
 use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -12,7 +14,7 @@ use crate::error::OplogError;
 use crate::feed::HostEvent;
 use crate::log::{Audit, OplogOptions};
 use crate::testing::{TestClock, acme, cents, handle};
-use memhost_access::Section;
+use memhost_access::{Caller, Section};
 use memhost_records::Records;
 use memhost_store::{
     self as store, Coordination, LockKind, MemoryStore, OperationLog, Store, Table, TableWrite,
@@ -246,86 +248,6 @@ async fn a_read_that_cannot_be_recorded_is_not_answered_unless_the_audit_is_rela
 }
 
 #[tokio::test]
-async fn refusals_of_one_token_and_minute_share_an_entry_that_has_their_number() {
-    let host = host().await;
-    let first = ended(&host.refuse(&bearer(1)).await);
-    for _ in 0..9 {
-        assert_eq!(ended(&host.refuse(&bearer(1)).await), first);
-    }
-    let other = ended(&host.refuse(&bearer(2)).await);
-    assert_ne!(other, first);
-    let count = |all: &[Operation], id| all.iter().find(|one| one.id == id).unwrap().count;
-    let mut shown = host.all().await;
-    assert_eq!(shown.len(), 2);
-    host.log.refusals.show(&acme(), &mut shown);
-    assert_eq!((count(&shown, first), count(&shown, other)), (10, 1), "before it is written");
-    host.log.write_refusals(false).await.unwrap();
-    assert_eq!(count(&host.all().await, first), 1, "the minute goes on");
-    host.clock.advance(SignedDuration::from_mins(1));
-    host.log.write_refusals(false).await.unwrap();
-    assert_eq!(count(&host.all().await, first), 10);
-    let next = ended(&host.refuse(&bearer(1)).await);
-    assert_ne!(next, first, "a minute later");
-}
-
-#[tokio::test]
-async fn a_refusal_in_the_runner_is_counted_like_one_before_it() {
-    let host = host().await;
-    let refused = async || {
-        let opened = Opened::begin(&host.log, &bearer(1), OperationKind::Query, &scope()).await;
-        ended(&opened.unwrap().refuse(forbidden()).await)
-    };
-    let first = refused().await;
-    assert_eq!((refused().await, ended(&host.refuse(&bearer(1)).await)), (first, first));
-    host.log.write_refusals(true).await.unwrap();
-    assert_eq!(host.only().await.count, 3);
-    assert_eq!(host.begin(OperationKind::Query).await.id().sequence(), 2, "numbers came back");
-}
-
-#[tokio::test]
-async fn a_refusal_with_rows_of_its_own_is_not_counted_in_another() {
-    let host = host().await;
-    for _ in 0..2 {
-        let opened = Opened::begin(&host.log, &bearer(1), OperationKind::Query, &scope()).await;
-        let ending = opened.unwrap().without_a_call();
-        let refused = Ended::<()>::Failed(forbidden());
-        ending.complete(refused, vec![row("delivery")]).await.into_result().unwrap_err();
-    }
-    assert_eq!(host.all().await.len(), 2);
-}
-
-#[tokio::test]
-async fn each_refusal_of_the_host_itself_has_an_entry() {
-    let host = host().await;
-    for _ in 0..3 {
-        host.refuse(&Caller::system()).await;
-    }
-    assert_eq!(host.all().await.len(), 3);
-}
-
-#[tokio::test]
-async fn a_refusal_that_could_not_be_written_is_not_counted_and_the_next_one_is_written() {
-    let host = host().await;
-    host.store.fail_operations(1);
-    let error = host.refuse(&bearer(1)).await;
-    assert!(matches!(error, OplogError::NotRecorded(_)), "{error}");
-    ended(&host.refuse(&bearer(1)).await);
-    assert_eq!(host.only().await.outcome, Outcome::Refused);
-}
-
-#[tokio::test]
-async fn a_number_that_the_store_does_not_take_is_written_later() {
-    let host = host().await;
-    host.refuse(&bearer(1)).await;
-    host.refuse(&bearer(1)).await;
-    host.store.fail_operations(1);
-    host.log.write_refusals(true).await.unwrap_err();
-    assert_eq!(host.only().await.count, 1);
-    host.log.write_refusals(false).await.unwrap();
-    assert_eq!(host.only().await.count, 2);
-}
-
-#[tokio::test]
 async fn what_an_operation_cost_is_written_with_it_and_told_if_a_budget_turns() {
     let host = host().await;
     let set = serde_json::from_value(json!({"limitCents": 5})).unwrap();
@@ -379,6 +301,36 @@ async fn what_is_included_in_a_run_is_billed_directly_where_there_is_none() {
     ending.complete(Ended::Succeeded(()), Vec::new()).await.into_result().unwrap();
     let mode = host.only().await.attribution_mode;
     assert_eq!(mode, Some(AttributionMode::BilledDirectly));
+}
+
+#[tokio::test]
+async fn the_run_and_the_issue_of_the_source_count_for_what_it_costs() {
+    let host = host().await;
+    let source: SourceRef = serde_json::from_value(json!({
+        "kind": "run", "companyId": "acme", "runId": "r1", "issueId": "i1"
+    }))
+    .unwrap();
+    let used = async |mode: &str| {
+        let mut opened = host.begin(OperationKind::Capture).await;
+        opened.set_provenance(Some(&source), None);
+        let mut ending = opened.write_intent(Vec::new()).await.unwrap().called();
+        let mut used = cents(3);
+        used["attributionMode"] = json!(mode);
+        ending.add_usage(usage(used));
+        ending.charge().unwrap();
+        ending.complete(Ended::Succeeded(()), Vec::new()).await.into_result().unwrap();
+    };
+    used("included_in_run").await;
+    let included = host.only().await;
+    assert_eq!(included.attribution_mode, Some(AttributionMode::IncludedInRun));
+    assert!(included.cost_event_ids.is_empty(), "the run has it");
+    used("billed_directly").await;
+    for filter in [json!({"runId": "r1"}), json!({"issueId": "i1"})] {
+        let filter = serde_json::from_value(filter).unwrap();
+        let ledger = &host.log.ledger;
+        let found = ledger.newest_cost_events(&acme(), &filter, None, 10).await.unwrap();
+        assert_eq!(found.0.len(), 1, "{filter:?}");
+    }
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::activity::NewActivity;
-use crate::bindings::registry::{Bindings, target_change};
+use crate::bindings::registry::{Bindings, named, target_change};
 use crate::error::BindingError;
 use memhost_store::{self as store, Change, StoreError, Table};
 use memhost_types::{ActivityAction, Binding, BindingId, BindingKey, CompanyId, Principal, Target};
@@ -17,14 +17,6 @@ fn fresh(present: &Binding, revision: Option<u64>) -> Result<(), BindingError> {
             Err(BindingError::Stale { key: present.key.clone(), expected, found: present.revision })
         }
         _ => Ok(()),
-    }
-}
-
-/// A target, as the activity log names it.
-fn named(target: &Target) -> String {
-    match target {
-        Target::Company => "the company".to_owned(),
-        Target::Agent(agent) => format!("the agent {agent}"),
     }
 }
 

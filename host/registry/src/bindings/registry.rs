@@ -230,6 +230,14 @@ impl Bindings {
         let entry =
             NewActivity::new(principal, ActivityAction::BindingCreated, binding.key.as_str());
         let _lock = self.lock(company_id).await?;
+        if new.make_default {
+            // Who answers is a change of its own, as where it is assigned later.
+            let before = self.target(company_id, &Target::Company);
+            let entry =
+                NewActivity::new(principal, ActivityAction::TargetChanged, named(&Target::Company));
+            let entry = entry.with(before.as_ref(), Some(&binding.key));
+            changes.push(self.activity.entry(company_id, entry)?);
+        }
         let recorded = self
             .activity
             .record_with(company_id, entry.with(None::<&Binding>, Some(&*binding)), changes)
@@ -462,6 +470,14 @@ fn rules<'a>(
     let overridden = agent.and_then(|agent| company?.overrides.get(agent));
     let default = company.and_then(|company| company.default.as_ref());
     [(Why::ExplicitKey, named), (Why::AgentOverride, overridden), (Why::CompanyDefault, default)]
+}
+
+/// A target, as the activity log names it.
+pub(super) fn named(target: &Target) -> String {
+    match target {
+        Target::Company => "the company".to_owned(),
+        Target::Agent(agent) => format!("the agent {agent}"),
+    }
 }
 
 pub(super) fn target_change(

@@ -138,6 +138,22 @@ async fn everything_is_there_after_a_restart() {
 }
 
 #[tokio::test]
+async fn a_new_binding_that_becomes_the_default_leaves_who_answered_before() {
+    let host = process().await;
+    for made in ["a", "b"] {
+        host.make("acme", made, true).await;
+    }
+    host.make("acme", "c", false).await;
+    let log = host.log("acme").await;
+    let turned: Vec<_> =
+        log.iter().filter(|entry| entry.action == ActivityAction::TargetChanged).collect();
+    let [second, first] = turned.as_slice() else { panic!("{log:?}") };
+    assert_eq!((&second.before, &second.after), (&Some("a".into()), &Some("b".into())));
+    assert_eq!((&first.before, &first.after), (&None, &Some("a".into())));
+    assert_eq!(second.subject, "the company");
+}
+
+#[tokio::test]
 async fn a_change_counts_the_revision_and_no_change_does_not() {
     let host = process().await;
     host.make("acme", "a", false).await;

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use sled::Batch;
 
+use super::backed_up::Contents;
 use super::disk::{self, Disk};
 use super::trees::Trees;
 use crate::directory::{self, FORMAT};
@@ -209,10 +210,22 @@ impl<'a> Reader<'a> {
 }
 
 /// Reads a backup to its end without writing anything.
-pub(super) fn check(path: &Path) -> Result<(), BackupError> {
+fn check_whole(path: &Path) -> Result<(), BackupError> {
     let mut reader = Reader::open(path)?;
     while !matches!(reader.next()?, Frame::End) {}
     Ok(())
+}
+
+/// Reads a backup to its end, and compares what is in it. Answers one line for each difference.
+pub(super) fn check(path: &Path) -> Result<Vec<String>, BackupError> {
+    let (mut reader, mut contents) = (Reader::open(path)?, Contents::default());
+    loop {
+        match reader.next()? {
+            Frame::Put(tree, key, value) => contents.take(&tree, &key, Some(&value)),
+            Frame::Remove(tree, key) => contents.take(&tree, &key, None),
+            Frame::End => return Ok(contents.findings()),
+        }
+    }
 }
 
 /// Makes a store from a backup, in a directory that is empty or does not exist. A damaged file is
@@ -222,7 +235,7 @@ pub(super) fn restore(path: &Path, data_dir: &Path) -> Result<(), StoreError> {
         what: "backup".to_owned(),
         message: error.to_string(),
     };
-    check(path).map_err(broken)?;
+    check_whole(path).map_err(broken)?;
     let mut reader = Reader::open(path).map_err(broken)?;
     let lock = directory::take(data_dir)?;
     let trees = new_store(data_dir)?;

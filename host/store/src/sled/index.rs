@@ -11,15 +11,14 @@ use sled::Batch;
 use super::disk::PIECE;
 use super::gate::INDEX;
 use super::posting::Posting;
-use super::state::{self, Applied, Companies, Message, watermark};
+use super::state::{Applied, Companies, Message, watermark};
 use super::tree::KeyChange;
-use super::tree::Tree;
 use super::trees::Trees;
 use super::{keys, named, remove, sums};
 use crate::error::failed;
 use crate::reserve::Need;
 use crate::{StoreError, decode};
-use memhost_types::{CompanyId, Operation, Outcome};
+use memhost_types::{CompanyId, Operation};
 
 /// How long an operation waits for others before they are indexed together.
 const LINGER: Duration = Duration::from_millis(50);
@@ -139,8 +138,29 @@ fn move_watermark(
     trees.disk.wrote("indexing", trees.index.insert(key, &mark)).map(drop)
 }
 
-fn stored_watermark(trees: &Trees, company: &CompanyId) -> Result<u64, StoreError> {
-    let mark = trees.index.get(keys::watermark(company)).map_err(failed("reading"))?;
+pub(super) fn stored_watermark(trees: &Trees, company: &CompanyId) -> Result<u64, StoreError> {
+    number(trees, &keys::watermark(company))
+}
+
+/// Up to which operation a company's log and index fitted when the store was closed, or opened.
+pub(super) fn compared(trees: &Trees, company: &CompanyId) -> Result<u64, StoreError> {
+    number(trees, &keys::compared(company))
+}
+
+/// Notes that the logs and indexes of these companies fit, up to these operations.
+pub(super) fn set_compared(trees: &Trees, all: Vec<(CompanyId, u64)>) -> Result<(), StoreError> {
+    let mut changes = Vec::new();
+    for (company, last) in all {
+        if compared(trees, &company)? != last {
+            let mark = last.to_be_bytes();
+            changes.push((keys::compared(&company).into(), Some(mark.as_slice().into())));
+        }
+    }
+    write(trees, changes)
+}
+
+fn number(trees: &Trees, key: &[u8]) -> Result<u64, StoreError> {
+    let mark = trees.index.get(key).map_err(failed("reading"))?;
     Ok(mark
         .and_then(|bytes| Some(u64::from_be_bytes(bytes.as_ref().try_into().ok()?)))
         .unwrap_or(0))
@@ -148,7 +168,7 @@ fn stored_watermark(trees: &Trees, company: &CompanyId) -> Result<u64, StoreErro
 
 /// Writes to the index, in pieces: what was written is flushed in between. An operation whose
 /// entries are written in part is indexed again.
-fn write(trees: &Trees, changes: Vec<KeyChange>) -> Result<(), StoreError> {
+pub(super) fn write(trees: &Trees, changes: Vec<KeyChange>) -> Result<(), StoreError> {
     let mut changes = changes.into_iter().peekable();
     while changes.peek().is_some() {
         let (mut batch, mut bytes, mut written) = (Batch::default(), 0, Vec::new());
@@ -203,86 +223,4 @@ fn open(
     if let Some(state) = companies.lock().get_mut(company) {
         change(&mut state.open);
     }
-}
-
-/// Compares a company's log with its index. Answers one line for each difference.
-pub(super) fn verify(
-    log: &Tree,
-    index: &Tree,
-    companies: &Companies,
-    company: &CompanyId,
-) -> Result<Vec<String>, StoreError> {
-    let known = companies
-        .lock()
-        .get(company)
-        .map(|state| (state.open.clone(), state.last))
-        .unwrap_or_default();
-    compare(log, index, companies, company, known)
-}
-
-/// The same, from when these operations were not indexed yet and this number was the last one.
-pub(super) fn compare(
-    log: &Tree,
-    index: &Tree,
-    companies: &Companies,
-    company: &CompanyId,
-    (open, last): (BTreeSet<u64>, u64),
-) -> Result<Vec<String>, StoreError> {
-    let mut findings = Vec::new();
-    let mut expected: BTreeMap<Vec<u8>, Posting> = BTreeMap::new();
-    // An operation that begins while this runs may be in one of the two and not in the other yet.
-    let has_begun = |sequence: u64| sequence > last && sequence <= state::last(companies, company);
-    let is_moving = |sequence: u64| open.contains(&sequence) || has_begun(sequence);
-    // Removed operations are still in the chunk of the oldest block.
-    let first = log.range(keys::record(company, 0)..=keys::record(company, u64::MAX)).next();
-    let first = first.transpose().map_err(failed("reading"))?;
-    let first = first.and_then(|(key, _)| keys::sequence(&key)).unwrap_or(0);
-    let mut named = named::Check::new(index, company, &is_moving, first);
-    for entry in log.range(keys::record(company, 0)..=keys::record(company, u64::MAX)) {
-        let (key, value) = entry.map_err(failed("reading"))?;
-        let Some(sequence) = keys::sequence(&key) else { continue };
-        match decode::<Operation>("operation", &value) {
-            Err(error) => findings.push(format!("{company}: operation number {sequence}: {error}")),
-            Ok(operation) => {
-                if operation.id.sequence() != sequence || operation.company_id != *company {
-                    findings.push(format!(
-                        "{company}: operation {} stands under another's number",
-                        operation.id
-                    ));
-                }
-                if operation.outcome == Outcome::InProgress || is_moving(sequence) {
-                    continue;
-                }
-                named.expect(&operation)?;
-                for facet in keys::facets_of(&operation) {
-                    let chunk =
-                        expected.entry(keys::chunk(&facet, sequence / keys::BLOCK)).or_default();
-                    chunk.insert(sequence % keys::BLOCK);
-                }
-            }
-        }
-    }
-    for entry in index.scan_prefix(keys::postings(company)) {
-        let (key, value) = entry.map_err(failed("reading"))?;
-        let shown = String::from_utf8_lossy(&key).into_owned();
-        match (Posting::decode(&value), expected.remove(key.as_ref())) {
-            (None, _) => findings.push(format!("{company}: the index chunk {shown:?} is damaged")),
-            (Some(found), Some(wanted)) if found == wanted => {}
-            // An operation that was indexed while this ran is in the chunk.
-            (Some(found), wanted) => {
-                let wanted = wanted.unwrap_or_default();
-                let block = keys::sequence(&key).unwrap_or(0) * keys::BLOCK;
-                let late = |offset: &u64| is_moving(block + offset) || block + offset < first;
-                if !found.descending().filter(|offset| !late(offset)).eq(wanted.descending()) {
-                    findings
-                        .push(format!("{company}: the index chunk {shown:?} does not fit the log"));
-                }
-            }
-        }
-    }
-    findings.extend(named.end()?);
-    findings.extend(expected.keys().map(|key| {
-        format!("{company}: the index chunk {:?} is missing", String::from_utf8_lossy(key))
-    }));
-    Ok(findings)
 }

@@ -55,7 +55,12 @@ pub(super) fn sequence(key: &[u8]) -> Option<u64> {
 /// The key of the number up to which a company's operations are indexed. The second letter is the
 /// form of the index: one of another form is made again from the log.
 pub(super) fn watermark(company: &CompanyId) -> Vec<u8> {
-    with(company, &[b"wb"])
+    with(company, &[b"wc"])
+}
+
+/// The key of the number up to which a company's log and index fitted when the store was closed.
+pub(super) fn compared(company: &CompanyId) -> Vec<u8> {
+    with(company, &[b"x"])
 }
 
 /// The prefix of a company's posting chunks.
@@ -112,13 +117,11 @@ pub(super) fn named_block(company: &CompanyId, key: &[u8]) -> Option<u64> {
 
 /// The facets by which an operation is found, the most selective first.
 pub(super) fn facets_of(operation: &Operation) -> Vec<Vec<u8>> {
-    let scope = &operation.scope;
+    let (about, scope) = (operation.about(), &operation.scope);
     let binding = operation.binding_id.map(|id| id.to_string());
     let values = [
-        (b'r', operation.run()),
-        (b'i', scope.issue_id.as_deref()),
-        (b'a', operation.agent().map(|id| id.as_str())),
-        (b'p', scope.project_id.as_deref()),
+        (b'a', about.agent().map(|id| id.as_str())),
+        (b'p', about.project()),
         (b'b', operation.binding_key.as_ref().map(|key| key.as_str())),
         (b'd', binding.as_deref()),
         (b'v', operation.provider_key.as_ref().map(|key| key.as_str())),
@@ -129,6 +132,9 @@ pub(super) fn facets_of(operation: &Operation) -> Vec<Vec<u8>> {
         (b'o', Some(operation.outcome.as_str())),
         (b't', operation.keeps_text().then_some("")),
     ];
+    let runs = about.runs().map(|id| (b'r', Some(id)));
+    let issues = about.issues().map(|id| (b'i', Some(id)));
+    let values: Vec<_> = runs.chain(issues).chain(values).collect();
     keys(&operation.company_id, &values)
 }
 
@@ -157,6 +163,11 @@ pub(super) fn facets_wanted(company: &CompanyId, filter: &OperationFilter) -> Ve
 
 fn keys(company: &CompanyId, values: &[(u8, Option<&str>)]) -> Vec<Vec<u8>> {
     values.iter().filter_map(|(name, value)| Some(facet(company, *name, (*value)?))).collect()
+}
+
+/// The key of how often an operation is counted in the sums, where that is more than once.
+pub(super) fn summed_count(company: &CompanyId, sequence: u64) -> Vec<u8> {
+    with(company, &[b"c", &sequence.to_be_bytes()])
 }
 
 /// The key of the operations of one block that are in the sums.

@@ -139,6 +139,7 @@ impl Log {
                 return Commit::failed(error);
             }
         }
+        self.will_sum_again(&operation);
         // Encoded here and not by the thread of the log: everybody waits for that one.
         let encoded = match Encoded::new(&operation) {
             Ok(encoded) => Some(encoded),
@@ -162,6 +163,17 @@ impl Log {
         let mut queue = self.shared.queue.lock();
         queue.items.push_back(item);
         self.shared.wake(&mut queue, false);
+    }
+
+    /// An entry that is written again with the number of its refusals has not reached the sums.
+    fn will_sum_again(&self, operation: &Operation) {
+        let sequence = operation.id.sequence();
+        if operation.count > 1
+            && let Some(state) = self.companies.lock().get_mut(&operation.company_id)
+            && sequence <= state.last
+        {
+            state.open.insert(sequence);
+        }
     }
 
     /// The number of a record that is not written is not waited for by the index.

@@ -7,6 +7,7 @@
 //! may have one checksum, so a reader looks at the operation as well.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use sled::IVec;
 
@@ -194,10 +195,13 @@ pub(super) struct Check<'a> {
     is_moving: &'a dyn Fn(u64) -> bool,
     /// The oldest operation of the log. The index of its block also has those that were removed.
     first: u64,
+    /// The blocks that are compared.
+    blocks: Range<u64>,
     block: u64,
     wanted: BTreeSet<Entry>,
     seen: BTreeSet<u64>,
     findings: Vec<String>,
+    changes: Vec<KeyChange>,
 }
 
 impl<'a> Check<'a> {
@@ -205,10 +209,12 @@ impl<'a> Check<'a> {
         tree: &'a Tree,
         company: &'a CompanyId,
         is_moving: &'a dyn Fn(u64) -> bool,
-        first: u64,
+        (first, blocks): (u64, Range<u64>),
     ) -> Self {
-        let (wanted, seen, findings) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
-        Self { tree, company, is_moving, first, block: first / keys::BLOCK, wanted, seen, findings }
+        let block = blocks.start.max(first / keys::BLOCK);
+        let (wanted, seen) = (BTreeSet::new(), BTreeSet::new());
+        let (findings, changes) = (Vec::new(), Vec::new());
+        Self { tree, company, is_moving, first, blocks, block, wanted, seen, findings, changes }
     }
 
     /// Adds an operation that is indexed.
@@ -223,10 +229,12 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// The differences, one line each.
-    pub(super) fn end(mut self) -> Result<Vec<String>, StoreError> {
+    /// The differences, one line each, and what makes the index fit.
+    pub(super) fn end(mut self) -> Result<(Vec<String>, Vec<KeyChange>), StoreError> {
         self.compare()?;
-        for key in self.tree.scan_prefix(keys::named(self.company)).keys() {
+        let (from, to) = (self.blocks.start, self.blocks.end);
+        let of_blocks = keys::named_in(self.company, from)..keys::named_in(self.company, to);
+        for key in self.tree.range(of_blocks).keys() {
             let key = key.map_err(failed("reading"))?;
             if let Some(block) = keys::named_block(self.company, &key)
                 && !self.seen.contains(&block)
@@ -235,37 +243,52 @@ impl<'a> Check<'a> {
                 self.compare()?;
             }
         }
-        Ok(self.findings)
+        Ok((self.findings, self.changes))
     }
 
     fn compare(&mut self) -> Result<(), StoreError> {
         let (company, block) = (self.company, self.block);
-        let wanted = std::mem::take(&mut self.wanted);
+        let mut wanted = std::mem::take(&mut self.wanted);
+        if !self.blocks.contains(&block) {
+            return Ok(());
+        }
         self.seen.insert(block);
-        let mut found = BTreeSet::new();
+        let (mut found, mut stored, mut is_damaged) = (BTreeSet::new(), Vec::new(), false);
         // Rows before parts, as a reader does: the block may be sorted meanwhile.
         let rows = self.tree.scan_prefix(keys::named_rows(company, block));
         for entry in rows.chain(self.tree.scan_prefix(keys::named_parts(company, block))) {
-            let (_, row) = entry.map_err(failed("reading"))?;
+            let (key, row) = entry.map_err(failed("reading"))?;
+            stored.push(key);
             match decode(&row) {
                 Some(entries) => found.extend(entries),
-                None => {
-                    self.findings.push(format!(
-                        "{company}: the index of records named in block {block} is damaged"
-                    ));
-                    return Ok(());
-                }
+                None => is_damaged = true,
             }
         }
-        found.retain(|(_, place)| {
+        let is_late = |(_, place): &Entry| {
             let sequence = block * keys::BLOCK + u64::from(*place);
-            !(self.is_moving)(sequence) && sequence >= self.first
-        });
-        if found != wanted {
-            let what = "does not fit the log";
-            self.findings
-                .push(format!("{company}: the index of records named in block {block} {what}"));
+            (self.is_moving)(sequence) || sequence < self.first
+        };
+        let late: BTreeSet<Entry> = found.extract_if(.., is_late).collect();
+        if found == wanted && !is_damaged {
+            return Ok(());
         }
+        let what = if is_damaged { "is damaged" } else { "does not fit the log" };
+        self.findings
+            .push(format!("{company}: the index of records named in block {block} {what}"));
+        wanted.extend(late);
+        // Sorted by checksum, and so by part.
+        let mut parts: BTreeMap<u8, Vec<u8>> = BTreeMap::new();
+        for entry in wanted {
+            parts.entry(part_of(entry.0)).or_default().extend(encode(entry));
+        }
+        let parts = parts
+            .into_iter()
+            .map(|(part, row)| (IVec::from(keys::named_part(company, block, part)), row));
+        let parts: BTreeMap<IVec, Vec<u8>> = parts.collect();
+        let removed = stored.into_iter().filter(|key| !parts.contains_key(key));
+        let removed: Vec<KeyChange> = removed.map(|key| (key, None)).collect();
+        self.changes.extend(parts.into_iter().map(|(key, row)| (key, Some(row.into()))));
+        self.changes.extend(removed);
         Ok(())
     }
 }

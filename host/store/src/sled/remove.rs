@@ -1,5 +1,7 @@
 //! Removal of the oldest operations, or of everything of a company.
 
+use std::ops::Range;
+
 use sled::Batch;
 
 use super::gate::{HELD, INDEX, OPERATIONS, STORAGE};
@@ -69,9 +71,28 @@ fn prefix(
     tree: &Tree,
     prefix: &[u8],
 ) -> Result<u64, StoreError> {
+    range(trees, name, tree, &(prefix.to_vec()..behind(prefix)))
+}
+
+/// The first key behind all that begin with a prefix, which begins with a company.
+fn behind(prefix: &[u8]) -> Vec<u8> {
+    let mut end = prefix.to_vec();
+    while end.pop_if(|last| *last == u8::MAX).is_some() {}
+    if let Some(last) = end.last_mut() {
+        *last += 1;
+    }
+    end
+}
+
+fn range(
+    trees: &Trees,
+    name: &'static str,
+    tree: &Tree,
+    range: &Range<Vec<u8>>,
+) -> Result<u64, StoreError> {
     let mut count = 0;
     loop {
-        let some: Result<Vec<_>, _> = tree.scan_prefix(prefix).keys().take(AT_ONCE).collect();
+        let some: Result<Vec<_>, _> = tree.range(range.clone()).keys().take(AT_ONCE).collect();
         let some = some.map_err(failed("reading"))?;
         if some.is_empty() {
             return Ok(count);
@@ -117,6 +138,9 @@ pub(super) fn operations(
         let removed: Vec<KeyChange> = some.into_iter().map(|key| (key, None)).collect();
         trees.transact(&removed, &[])?;
     }
+    // How often they are counted in the sums, which stay.
+    let counts = keys::summed_count(company, 0)..keys::summed_count(company, below);
+    range(trees, Table::Sums.name(), trees.table(Table::Sums), &counts)?;
     let (mut batch, mut removed) = (Batch::default(), Vec::new());
     let block = below / keys::BLOCK;
     let chunks = trees.index.scan_prefix(keys::postings(company)).keys();

@@ -72,6 +72,9 @@ pub(super) struct Applied {
     /// The checksums of the records that it names.
     pub(super) named: Vec<u32>,
     pub(super) sums: Vec<(RollupKey, Rollup)>,
+    /// How many refusals it stands for, and the row of one more of them.
+    pub(super) count: u64,
+    pub(super) again: Option<Box<(RollupKey, Rollup)>>,
 }
 
 impl Applied {
@@ -82,6 +85,8 @@ impl Applied {
             facets: keys::facets_of(operation),
             named: named::checksums_of(operation),
             sums: Rollup::of(operation),
+            count: operation.count,
+            again: Rollup::again(operation, 1).filter(|_| operation.count > 1).map(Box::new),
         }
     }
 }

@@ -16,11 +16,11 @@ use super::log::Log;
 use super::partition::{self, Partition, Used};
 use super::query::{self, Reader};
 use super::repair::{self, Repaired};
-use super::state::{Companies, CompanyState};
+use super::state::{Applied, Companies, CompanyState};
 use super::tree::KeyChange;
 use super::trees::Trees;
 use super::watch::Watch;
-use super::{compaction, company_bytes, index, keys};
+use super::{compaction, company_bytes, fit, index, keys};
 use crate::directory;
 use crate::error::failed;
 use crate::reserve::{Need, Reserve};
@@ -86,7 +86,8 @@ pub struct SledStore {
 
 impl SledStore {
     /// Opens the store in `path`. Before this returns, operations that a crash left in progress are
-    /// recorded as interrupted, and the indexes are updated from the log.
+    /// recorded as interrupted, and the indexes are updated from the log. Where they do not fit
+    /// what was written since the store was closed last, they are made again.
     ///
     /// # Errors
     /// Where the directory is not one of memhost, is too new, in use or not usable; it is left
@@ -148,11 +149,12 @@ impl SledStore {
         backup::restore(backup, data_dir)
     }
 
-    /// Reads a backup to its end and compares its digest.
+    /// Reads a backup to its end and compares its digest, and its log with its sums. Answers one
+    /// line for each difference.
     ///
     /// # Errors
     /// Where it is damaged or not a backup.
-    pub fn check_backup(backup: &Path) -> Result<(), BackupError> {
+    pub fn check_backup(backup: &Path) -> Result<Vec<String>, BackupError> {
         backup::check(backup)
     }
 
@@ -241,35 +243,87 @@ impl Drop for SledStore {
         if let Some(indexer) = self.indexer.take() {
             let _ = indexer.join();
         }
+        let companies = self.companies.lock();
+        let settled = companies.iter().filter(|(company, state)| {
+            // Everything of it is indexed, and it was not erased.
+            let records = keys::record(company, 0)..=keys::record(company, u64::MAX);
+            state.open.is_empty() && self.trees.records.range(records).next().is_some()
+        });
+        let settled: Vec<_> =
+            settled.map(|(company, state)| (company.clone(), state.last)).collect();
+        drop(companies);
+        if let Err(error) = index::set_compared(&self.trees, settled) {
+            tracing::warn!(%error, "the next start compares more of the log than it must");
+        }
         if let Err(error) = self.trees.disk.flush() {
             tracing::error!(%error, "the last flush failed; unacknowledged writes may be lost");
         }
     }
 }
 
-/// After a crash: records operations in progress as interrupted, and updates the indexes from the
-/// log.
+/// After a crash: records operations in progress as interrupted, updates the indexes from the log,
+/// and compares them with it.
 fn recover(trees: &Trees, companies: &Companies) -> Result<(), StoreError> {
-    let records = &trees.records;
+    let (records, mut compared) = (&trees.records, Vec::new());
     for company in query::companies(OPERATIONS, records)? {
         let last =
             records.range(keys::record(&company, 0)..=keys::record(&company, u64::MAX)).next_back();
         let last = last.transpose().map_err(failed("reading"))?;
         let last = last.and_then(|(key, _)| keys::sequence(&key)).unwrap_or(0);
         companies.lock().insert(company.clone(), CompanyState::after(last));
+        let mut interrupted = Vec::new();
         for entry in records.scan_prefix(keys::intents(&company)) {
             let (key, _) = entry.map_err(failed("reading"))?;
             if let Some(sequence) = keys::sequence(&key) {
-                interrupt(trees, &company, sequence)?;
+                interrupted.extend(interrupt(trees, &company, sequence)?);
             }
         }
+        let is_new = index::stored_watermark(trees, &company)? == 0;
         index::catch_up(trees, companies, &company)?;
+        if !interrupted.is_empty() {
+            // The watermark may be above them: the index does not wait for an operation whose end
+            // the disk did not take.
+            index::add(trees, companies, &interrupted)?;
+        }
+        // A new index was just made from the log. What cannot be compared, for example because the
+        // disk is full, is compared by the next start.
+        let fits = if is_new { Ok(()) } else { compare(trees, companies, &company, last) };
+        match fits {
+            Ok(()) => compared.push((company, last)),
+            Err(error) => tracing::error!(%error, %company, "an index could not be compared"),
+        }
+    }
+    if let Err(error) = index::set_compared(trees, compared) {
+        tracing::warn!(%error, "the next start compares more of the log than it must");
     }
     trees.disk.flush()
 }
 
-fn interrupt(trees: &Trees, company: &CompanyId, sequence: u64) -> Result<(), StoreError> {
-    let records = &trees.records;
+/// Makes the index fit what was written since the store was closed, or opened, last.
+fn compare(
+    trees: &Trees,
+    companies: &Companies,
+    company: &CompanyId,
+    last: u64,
+) -> Result<(), StoreError> {
+    let first = index::compared(trees, company)? + 1;
+    if first > last {
+        return Ok(());
+    }
+    let blocks = first / keys::BLOCK..last / keys::BLOCK + 1;
+    for mended in fit::mend(trees, companies, company, &blocks)? {
+        tracing::warn!(mended, "an index was made again from the log");
+    }
+    Ok(())
+}
+
+/// Records an operation as interrupted, if it is in progress. Answers what the index has of it.
+fn interrupt(
+    trees: &Trees,
+    company: &CompanyId,
+    sequence: u64,
+) -> Result<Option<Applied>, StoreError> {
+    let (records, mut interrupted) = (&trees.records, None);
     let mut changes: Vec<KeyChange> = vec![(keys::intent(company, sequence).into(), None)];
     let key = keys::record(company, sequence);
     if let Some(value) = records.get(&key).map_err(failed("reading"))? {
@@ -286,8 +340,10 @@ fn interrupt(trees: &Trees, company: &CompanyId, sequence: u64) -> Result<(), St
                 retry_after_ms: None,
             });
             changes.push((key.into(), Some(crate::encode("operation", &operation)?.into())));
+            interrupted = Some(Applied::of(&operation));
         }
     }
     let _writing = trees.enter(Need::Present, 0)?;
-    trees.transact(&changes, &[])
+    trees.transact(&changes, &[])?;
+    Ok(interrupted)
 }

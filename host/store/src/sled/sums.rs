@@ -1,5 +1,7 @@
 //! Sums over operations. A bitmap for each block says which operations are summed, so that an
-//! operation that is indexed again, after a crash or in a restored store, is not summed again.
+//! operation that is indexed again, after a crash or in a restored store, is not summed again. An
+//! entry that stands for several refusals has a row with the number that is summed: it is written
+//! again when its minute ends, with a larger one.
 
 use std::collections::HashMap;
 
@@ -10,11 +12,12 @@ use super::keys;
 use super::log::Log;
 use super::posting::Posting;
 use super::state::Applied;
+use super::tree::Tree;
 use super::trees::Trees;
 use crate::error::failed;
 use crate::reserve::Need;
 use crate::{StoreError, Table, decode, encode};
-use memhost_types::{CompanyId, Rollup, RollupKey};
+use memhost_types::{CompanyId, Operation, Rollup, RollupKey};
 
 /// The most rows of one company and day. What would be a further one is added to its binding's row
 /// of all others: agents, providers and models are names that callers and providers choose.
@@ -24,11 +27,12 @@ const MOST_COUNTS: usize = 1_000;
 /// The agent, provider and model of that row.
 const OTHERS: &str = "other";
 
-/// Adds operations, each once.
+/// Adds operations, each once, and as often as its entry says.
 pub(super) fn add(trees: &Trees, applied: &[Applied]) -> Result<(), StoreError> {
     let tree = trees.table(Table::Sums);
     let mut blocks: HashMap<Vec<u8>, Posting> = HashMap::new();
     let mut rows: HashMap<Vec<u8>, (RollupKey, Rollup)> = HashMap::new();
+    let mut counts: HashMap<Vec<u8>, u64> = HashMap::new();
     for operation in applied {
         let (block, offset) = (operation.sequence / keys::BLOCK, operation.sequence % keys::BLOCK);
         let key = keys::summed(&operation.company, block);
@@ -39,11 +43,26 @@ pub(super) fn add(trees: &Trees, applied: &[Applied]) -> Result<(), StoreError> 
                 blocks.entry(key).or_insert(stored)
             }
         };
-        if summed.contains(offset) {
+        let place = keys::summed_count(&operation.company, operation.sequence);
+        let before = match summed.contains(offset) {
+            false => 0,
+            true => match counts.get(&place) {
+                Some(count) => *count,
+                None => count_of(tree, &place)?,
+            },
+        };
+        if before >= operation.count {
             continue;
         }
         summed.insert(offset);
-        for (key, sums) in &operation.sums {
+        if operation.count > 1 {
+            counts.insert(place, operation.count);
+        }
+        let again = |(key, row): &(RollupKey, Rollup)| {
+            (key.clone(), row.clone().times(operation.count - before))
+        };
+        let again: Vec<_> = operation.again.as_deref().into_iter().map(again).collect();
+        for (key, sums) in if before == 0 { &operation.sums } else { &again } {
             let mut place = keys::sum(&operation.company, key);
             let mut key = key.clone();
             if !rows.contains_key(&place) && !has_row(trees, &operation.company, &key, &place)? {
@@ -54,12 +73,17 @@ pub(super) fn add(trees: &Trees, applied: &[Applied]) -> Result<(), StoreError> 
         }
     }
     let mut batch = Batch::default();
-    let mut written: Vec<Vec<u8>> = blocks.keys().chain(rows.keys()).cloned().collect();
+    let mut written: Vec<Vec<u8>> =
+        blocks.keys().chain(rows.keys()).chain(counts.keys()).cloned().collect();
     let mut bytes = 0;
     for (key, summed) in blocks {
         let summed = summed.encode();
         bytes += summed.len();
         batch.insert(key, summed);
+    }
+    for (key, count) in counts {
+        bytes += size_of::<u64>();
+        batch.insert(key, &count.to_be_bytes());
     }
     for (key, mut row) in rows {
         if let Some(stored) = tree.get(&key).map_err(failed("reading"))? {
@@ -72,6 +96,47 @@ pub(super) fn add(trees: &Trees, applied: &[Applied]) -> Result<(), StoreError> 
     let writing = trees.enter(Need::Present, bytes)?;
     writing.note(|| written.drain(..).map(|key| (Table::Sums.name(), key)).collect::<Vec<_>>());
     trees.disk.wrote("summing", tree.apply_batch(batch))
+}
+
+/// How often a summed operation is counted.
+fn count_of(tree: &Tree, place: &[u8]) -> Result<u64, StoreError> {
+    let stored = tree.get(place).map_err(failed("reading"))?;
+    Ok(stored.and_then(|value| count_in(&value)).unwrap_or(1))
+}
+
+fn count_in(value: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(value.try_into().ok()?))
+}
+
+/// Compares the sums with operations, whose blocks come one after the other.
+pub(super) struct Check<'a> {
+    tree: &'a Tree,
+    company: &'a CompanyId,
+    /// The block of the last operation, and what is summed of it.
+    block: Option<(u64, Posting)>,
+}
+
+impl<'a> Check<'a> {
+    pub(super) fn new(trees: &'a Trees, company: &'a CompanyId) -> Self {
+        Self { tree: trees.table(Table::Sums), company, block: None }
+    }
+
+    /// Whether this operation is summed, as often as its entry says.
+    pub(super) fn has(&mut self, operation: &Operation) -> Result<bool, StoreError> {
+        let sequence = operation.id.sequence();
+        let block = sequence / keys::BLOCK;
+        if self.block.as_ref().is_none_or(|(known, _)| *known != block) {
+            let stored = Posting::read(self.tree, &keys::summed(self.company, block))?;
+            self.block = Some((block, stored.unwrap_or_default()));
+        }
+        let is_summed =
+            self.block.as_ref().is_some_and(|(_, summed)| summed.contains(sequence % keys::BLOCK));
+        if !is_summed || operation.count == 1 {
+            return Ok(is_summed);
+        }
+        let place = keys::summed_count(self.company, sequence);
+        Ok(count_of(self.tree, &place)? >= operation.count)
+    }
 }
 
 /// Whether there is a row, or may be one more: then it is counted.
@@ -112,6 +177,11 @@ pub(super) fn check(company: &CompanyId, key: &[u8], value: &[u8]) -> Option<u64
     if key.starts_with(&keys::sums(company, None)) {
         let (row, _): (RollupKey, Rollup) = decode("sums", value).ok()?;
         return (keys::sum(company, &row) == key).then_some(0);
+    }
+    let counted = keys::sequence(key)
+        .filter(|sequence| keys::summed_count(company, *sequence) == key && *sequence > 0);
+    if let Some(sequence) = counted {
+        return count_in(value).map(|_| sequence);
     }
     let block = keys::sequence(key).filter(|block| keys::summed(company, *block) == key)?;
     let last = Posting::decode(value)?.descending().next()?;
@@ -201,6 +271,8 @@ mod tests {
             facets: Vec::new(),
             named: Vec::new(),
             sums: numbers.map(|number| (key(number, day), one())).collect(),
+            count: 1,
+            again: None,
         };
         let next = day.tomorrow().unwrap();
         add(&store.trees, &[of(0, 0..MOST_ROWS - 1, day)]).unwrap();

@@ -10,7 +10,7 @@ use super::gate::OPERATIONS;
 use super::state::Companies;
 use super::store::SledStore;
 use super::trees::Trees;
-use super::{backup, compaction, index, keys, partition, query, remove, state};
+use super::{backup, compaction, fit, keys, partition, query, remove, state};
 use crate::error::failed;
 use crate::{
     BackupReport, Change, ChangeFeed, Commit, Compacted, Coordination, DiskState, DueKind, Held,
@@ -186,11 +186,23 @@ impl Maintenance for SledStore {
                 return Ok(findings);
             }
             for company in query::companies(OPERATIONS, &trees.records)? {
-                findings.extend(index::verify(&trees.records, &trees.index, companies, &company)?);
+                findings.extend(fit::verify(trees, companies, &company)?);
             }
             Ok(findings)
         };
         self.blocking("reading", verify).await
+    }
+
+    async fn mend_part(
+        &self,
+        company: &CompanyId,
+        from: u64,
+    ) -> Result<(Vec<String>, Option<u64>), StoreError> {
+        let company = company.clone();
+        let mend = move |trees: &Trees, companies: &Companies| {
+            fit::mend_part(trees, companies, &company, from)
+        };
+        self.blocking("comparing the index", mend).await
     }
 }
 

@@ -16,8 +16,8 @@ use memhost_store::{self as store, Table};
 use memhost_tenancy::Retention;
 use memhost_types::{
     Activity, Binding, CompanyId, Delivery, Event, HookContext, Job, Operation, OperationId,
-    Outcome, RecordRow, ReviewItem, Scope, Snippet, SourcePayload, SourceRef, check_json, limits,
-    repair_surrogates,
+    Outcome, RecordRow, ReviewItem, Scope, Snippet, SourcePayload, SourceRef, check_id, check_json,
+    limits, repair_surrogates,
 };
 
 /// The most JSON values in one line. The largest record, with 256 KiB of metadata, has fewer.
@@ -182,6 +182,8 @@ impl Row {
             Self::Event(row) => row.event.check().map_err(say),
             Self::Record(row) => {
                 row.scope.check().map_err(say)?;
+                let run = row.hook_run_id.as_ref();
+                run.map_or(Ok(()), |run| check_id("hookRunId", run)).map_err(say)?;
                 row.source.as_ref().map_or(Ok(()), |source| source.check(&row.scope)).map_err(say)
             }
             _ => Ok(()),

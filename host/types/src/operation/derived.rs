@@ -1,17 +1,22 @@
 //! What follows from an operation's record, and taking the text out of it.
 
 use super::{LogLine, Operation};
-use crate::{AgentId, RecordHandle};
+use crate::{About, AgentId, RecordHandle};
 
 impl Operation {
-    /// The agent that it is for: the scope's, or else the one whose action triggered the hook.
-    pub fn agent(&self) -> Option<&AgentId> {
-        self.scope.agent_id.as_ref().or_else(|| self.hook.as_ref()?.actor_agent_id.as_ref())
+    /// What it is about.
+    pub fn about(&self) -> About<'_> {
+        About::of(&self.scope, self.source.as_ref(), self.hook.as_ref())
     }
 
-    /// The run that it belongs to: the scope's, or else the hook's.
+    /// The agent that it is for.
+    pub fn agent(&self) -> Option<&AgentId> {
+        self.about().agent()
+    }
+
+    /// The run that it counts for.
     pub fn run(&self) -> Option<&str> {
-        self.scope.run_id.as_deref().or_else(|| self.hook.as_ref()?.heartbeat_run_id.as_deref())
+        self.about().run()
     }
 
     /// The records that it names: those that it wrote, returned or forgot, then those that it

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Operation, OperationKind, Outcome};
+use crate::about::Wanted;
 use crate::{BindingId, BindingKey, HookKind, ProviderKey, RecordHandle, RecordId, SourceKind};
 
 /// Which operations to show. Every field that is set must match.
@@ -14,10 +15,12 @@ use crate::{BindingId, BindingKey, HookKind, ProviderKey, RecordHandle, RecordId
 pub struct OperationFilter {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
+    /// The issue of the scope or the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issue_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_id: Option<String>,
+    /// The run of the scope, the source or the hook.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,12 +62,13 @@ impl OperationFilter {
             wanted.is_none_or(|wanted| found == Some(wanted))
         }
         let scope = &operation.scope;
-        self.agent_id
-            .as_deref()
-            .is_none_or(|wanted| operation.agent().is_some_and(|id| id.as_str() == wanted))
-            && same(self.issue_id.as_ref(), scope.issue_id.as_ref())
-            && same(self.project_id.as_ref(), scope.project_id.as_ref())
-            && same(self.run_id.as_deref(), operation.run())
+        let wanted = Wanted {
+            agent: self.agent_id.as_deref(),
+            project: self.project_id.as_deref(),
+            issue: self.issue_id.as_deref(),
+            run: self.run_id.as_deref(),
+        };
+        operation.about().is(wanted)
             && same(self.session_key.as_ref(), scope.session_key.as_ref())
             && same(self.hook_kind.as_ref(), operation.hook.as_ref().map(|hook| &hook.hook_kind))
             && same(self.source_kind.as_ref(), operation.source.as_ref().map(|source| &source.kind))
