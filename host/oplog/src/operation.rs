@@ -30,7 +30,7 @@ use memhost_types::{
 enum Stage {
     Open,
     /// The intent is written where there is one, and no provider was called.
-    Intended,
+    Begun,
     /// The provider was called, and there is no answer: what it did is not known.
     Called,
     /// The provider answered: what it did is done.
@@ -197,7 +197,7 @@ impl OpenOperation {
     /// The marks that its end changes, where it wrote private records.
     fn end_marks(&self, error: Option<OperationErrorCode>) -> Result<Vec<TableWrite>, StoreError> {
         let progress = match self.stage {
-            Stage::Open | Stage::Intended => Progress::NotCalled,
+            Stage::Open | Stage::Begun => Progress::NotCalled,
             Stage::Answered => Progress::Answered,
             Stage::Called | Stage::Completed => Progress::Called(error),
         };
@@ -467,7 +467,7 @@ impl Drop for OpenOperation {
     fn drop(&mut self) {
         let message = match self.stage {
             Stage::Completed => return,
-            Stage::Open | Stage::Intended | Stage::Called => {
+            Stage::Open | Stage::Begun | Stage::Called => {
                 "the caller went away before the provider answered; whether a write happened is \
                  not known"
             }

@@ -160,6 +160,7 @@ impl Refusals {
     }
 
     /// Counts a refused operation.
+    #[allow(clippy::needless_pass_by_value, reason = "counting takes it away")]
     pub(crate) fn take(&self, countable: Countable, refused: &Operation, now: Timestamp) -> Taken {
         match Reason::of(&countable, refused) {
             Some(reason) => self.take_for(&refused.company_id, reason, refused.id, now),

@@ -214,7 +214,7 @@ mod tests {
     fn a_word_has_its_place_in_the_text() {
         let text = "I\u{307}zmir, ทุกวัน—Straße's";
         for word in words(text) {
-            assert_eq!(texts(&text[word.at..word.end]), [word.text.clone()], "{word:?}");
+            assert!(texts(&text[word.at..word.end]).iter().eq([&word.text]), "{word:?}");
         }
         assert_eq!(words(text).count(), 6);
     }

@@ -58,7 +58,7 @@ async fn every_surface_says_the_same_before_and_after_a_correction_and_a_restart
         let before = everywhere(&api).await;
         for (surface, said) in &before {
             assert_eq!(*said, before[0].1, "{provider} {surface}");
-            assert_eq!(said["corrected"]["by"]["agentId"], "bob", "{provider} {surface}: {said}");
+            assert_eq!(said["corrected"]["by"], "agent:bob", "{provider} {surface}: {said}");
         }
         drop((agents, api));
         host.stop().await;

@@ -139,7 +139,7 @@ impl Opened {
         beside.extend(self.0.compaction_mark()?);
         let OpenOperation { log, operation, marks, stage, .. } = &mut *self.0;
         if !operation.kind.is_write() {
-            *stage = Stage::Intended;
+            *stage = Stage::Begun;
             return Ok(Intended(self.0, self.1));
         }
         beside.extend(marks.begin(&log.records)?);
@@ -153,7 +153,7 @@ impl Opened {
             return Err(error);
         }
         log.feed.jobs(&beside);
-        *stage = Stage::Intended;
+        *stage = Stage::Begun;
         Ok(Intended(self.0, None))
     }
 

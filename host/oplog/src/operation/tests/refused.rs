@@ -82,7 +82,7 @@ async fn a_refusal_after_its_intent_is_written_at_the_second_try() {
     assert_eq!(host.only().await.outcome, Outcome::Refused);
 }
 
-fn about(value: Value) -> (Scope, Option<SourceRef>, Option<HookContext>) {
+fn about(value: &Value) -> (Scope, Option<SourceRef>, Option<HookContext>) {
     let scope = match value.get("scope") {
         Some(scope) => serde_json::from_value(scope.clone()).unwrap(),
         None => scope(),
@@ -115,7 +115,7 @@ async fn refusals_that_a_filter_tells_apart_are_told_apart_in_the_log() {
     ];
     let host = host().await;
     for (asked, _) in cases.iter().chain(&cases) {
-        let (scope, source, hook) = about(asked.clone());
+        let (scope, source, hook) = about(asked);
         let opened = Opened::begin(&host.log, &bearer(1), OperationKind::Capture, &scope).await;
         let mut opened = opened.unwrap();
         opened.set_provenance(source.as_ref(), hook.as_ref());
