@@ -253,7 +253,7 @@ pub fn header_text(headers: &HeaderMap, name: &str) -> Result<Option<String>, &'
     let decoded = percent_decode(value.as_bytes()).decode_utf8();
     let text = decoded.map_err(|_| "is not UTF-8; percent-encode characters that are not ASCII")?;
     // Not trimmed: an id with a blank at its end is another one, and is refused as such.
-    Ok(Some(text.into_owned()).filter(|text| !text.is_empty()))
+    Ok(Some(text.into_owned()).filter(|text| !text.trim().is_empty()))
 }
 
 #[cfg(test)]

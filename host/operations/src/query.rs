@@ -7,12 +7,15 @@ use crate::privacy::private;
 use crate::summary::{lines_of, only_of};
 use async_recursion::async_recursion as boxed;
 use memhost_executor::off_executor;
-use memhost_records::{HostPartitions, Reader};
+use memhost_records::{HostPartitions, Reader, has_one_of, words_of};
 use memhost_sandbox::QueryAnswer;
 use memhost_types::{
-    ContextBundle, HookContext, Intent, JsonObject, Principal, QueryRequest, Snippet, limits,
+    ContextBundle, HookContext, Intent, JsonObject, ListRequest, Pages, Principal, QueryRequest,
+    RecordHandle, Snippet, limits,
 };
 
+/// Pages of the provider's list that are looked through where too few of its hits are wanted.
+const MOST_PAGES: u32 = 20;
 /// How many times as many records the provider is asked for at first, where the host takes some
 /// out.
 const SPARE: u32 = 4;
@@ -135,6 +138,66 @@ impl Query {
     }
 }
 
+impl Query {
+    /// Looks through the provider's list for records that are wanted and have a word of the
+    /// question, where the provider has answered as many hits as it may and too few of them are
+    /// wanted. They come after the hits, in the order of the list. Answers why there may be more.
+    #[boxed]
+    async fn further(
+        &self,
+        answered: &mut Answered<'_>,
+        snippets: &mut Vec<Snippet>,
+    ) -> Result<Option<String>, Refusal> {
+        let (serving, words) = (answered.serving, words_of(&self.request.query));
+        let request = ListRequest {
+            binding_key: None,
+            scope: self.request.scope.clone(),
+            cursor: None,
+            limit: Some(limits::MAX_PAGE),
+            metadata_filter: self.request.metadata_filter.clone(),
+            filter: None,
+        };
+        let mut known: HashSet<RecordHandle> =
+            snippets.iter().map(|snippet| snippet.handle.clone()).collect();
+        let (mut pages, mut seen, mut is_whole) = (Pages::default(), 0, true);
+        for _ in 0..MOST_PAGES {
+            let Some(cursor) = pages.next() else { return Ok((!is_whole).then(|| cut_off(seen))) };
+            let page = match serving.instances.list(&request, cursor).await {
+                Ok(answer) => {
+                    answered.ending.add_metered(answer.metered);
+                    answered.ending.add_call(answer.log, answer.provider_us);
+                    answer.value
+                }
+                Err(failure) => {
+                    answered.ending.add_metered(failure.metered);
+                    return Ok(Some(cut_off(seen)));
+                }
+            };
+            answered.ending.add_usage(page.usage);
+            seen += page.items.len();
+            is_whole = !page.truncated;
+            let mut items = page.items;
+            items.retain(|item| has_one_of(&words, item) && known.insert(item.handle.clone()));
+            self.only(answered, &mut items).await?;
+            snippets.extend(items);
+            if snippets.len() >= self.wanted as usize {
+                return Ok(None);
+            }
+            pages.go_on(page.next);
+        }
+        Ok(Some(cut_off(seen)))
+    }
+}
+
+/// Why there may be more records that are wanted.
+fn cut_off(seen: usize) -> String {
+    format!(
+        "the host looked at the {} best hits and at {seen} records of the list; others may fit, \
+         too: narrow the question or the filter",
+        limits::MAX_PAGE
+    )
+}
+
 /// Leaves out what does not fit into a budget of tokens. What comes after it and is shorter may
 /// still fit.
 fn cut(snippets: &mut Vec<Snippet>, mut budget: usize) {
@@ -207,21 +270,30 @@ impl Step for Query {
         // After the provider was asked for it, too.
         self.hides |= self.hides_some(answered.host, answered.serving, answered.ending.reader());
         let asked = self.request.top_k.unwrap_or(self.wanted);
+        let found = snippets.len();
         let may_be_more = snippets.len() >= asked as usize && asked < limits::MAX_PAGE;
         let mut answers = self.lines_of(profile_summary.as_deref(), &snippets);
         self.only(answered, &mut snippets).await?;
         let are_too_few = snippets.len() < self.wanted as usize
             && self.narrows(answered.host, answered.serving, answered.ending.reader());
+        let mut is_cut = asked >= limits::MAX_PAGE && found >= asked as usize;
         if may_be_more && (are_too_few || (self.hides && profile_summary.is_some())) {
             snippets = self.all(answered).await?;
+            is_cut = snippets.len() >= limits::MAX_PAGE as usize;
             answers = self.lines_of(profile_summary.as_deref(), &snippets);
             self.only(answered, &mut snippets).await?;
         }
+        let mut degraded = None;
+        if is_cut && are_too_few && snippets.len() < self.wanted as usize {
+            degraded = self.further(answered, &mut snippets).await?;
+        }
         answered.hide(&mut snippets).await?;
         answered.show_corrections(&mut snippets).await?;
-        let mut degraded = None;
         if let Some(summary) = profile_summary.as_deref().filter(|_| self.hides) {
-            (profile_summary, degraded) = only_of(summary, &answers, &snippets);
+            let (kept, why) = only_of(summary, &answers, &snippets);
+            profile_summary = kept;
+            let all: Vec<String> = degraded.into_iter().chain(why).collect();
+            degraded = Some(all.join("; ")).filter(|why| !why.is_empty());
         }
         snippets.truncate(self.wanted as usize);
         if let Some(budget) = self.request.token_budget {

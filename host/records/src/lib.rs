@@ -39,5 +39,5 @@ pub use self::ownership::{Ownership, check_owner};
 pub use self::partition::HostPartitions;
 pub use self::reader::{Owner, Reader, Viewer};
 pub use self::records::{Records, RowChanges, Rows, remove_binding};
-pub use self::visible::show_provenance;
+pub use self::visible::{has_one_of, show_provenance, words_of};
 pub use self::written::{Made, visibility_in};

@@ -1,11 +1,13 @@
 //! What a reader is answered: the records that it may see and that a filter wants.
 
+use std::collections::HashSet;
+
 use super::{Owner, Reader, Records};
 use jiff::Timestamp;
 use memhost_executor::off_executor;
 use memhost_store::StoreError;
 use memhost_types::{Binding, Corrected, RecordFilter, RecordId, RecordRow, Snippet, SourceRef};
-use memhost_words::plain;
+use memhost_words::{plain, words};
 
 impl Records {
     /// Adds what the host knows of each record: where it came from and who corrected it. Removes
@@ -86,9 +88,10 @@ impl Records {
 pub fn show_provenance(snippet: &mut Snippet, row: &RecordRow) {
     if let Some(known) = &row.source {
         let said = snippet.source.replace(known.clone());
-        snippet.claimed_source = said.filter(|said| {
+        let claimed = said.filter(|said| {
             SourceRef { asserted_by: known.asserted_by.clone(), ..said.clone() } != *known
         });
+        snippet.claimed_source = claimed.map(Box::new);
     }
     if let (Some(by), None) = (&row.corrected_by, &snippet.corrected) {
         snippet.corrected = Some(Corrected {
@@ -98,6 +101,19 @@ pub fn show_provenance(snippet: &mut Snippet, row: &RecordRow) {
             at: row.operation_id.began_at(),
         });
     }
+}
+
+/// The words of a question, in the spelling that [`has_one_of`] compares.
+pub fn words_of(question: &str) -> HashSet<String> {
+    words(question).map(|word| word.text).collect()
+}
+
+/// Whether a record has one of these words.
+pub fn has_one_of(wanted: &HashSet<String>, snippet: &Snippet) -> bool {
+    off_executor(snippet.text.len(), || {
+        let summary = snippet.summary.as_deref().unwrap_or_default();
+        words(&snippet.text).chain(words(summary)).any(|word| wanted.contains(&word.text))
+    })
 }
 
 /// Whether the provider says that a record is for everybody, or for this reader.

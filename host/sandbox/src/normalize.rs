@@ -274,7 +274,8 @@ impl Normalize {
             scope,
             claimed_source: None,
             corrected: None,
-            handle: handle.clone(),
+            // Last: the other fields name it where something is wrong.
+            handle,
         };
         Ok(checked)
     }

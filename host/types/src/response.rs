@@ -52,7 +52,7 @@ pub struct Snippet {
     /// What its provider says of its source, where the host knows it otherwise. It counts for
     /// nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub claimed_source: Option<SourceRef>,
+    pub claimed_source: Option<Box<SourceRef>>,
     /// Who corrected it last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrected: Option<Corrected>,

@@ -52,6 +52,7 @@ mod facts_writers;
 mod faults;
 mod fetch;
 mod files;
+mod filter_behind_hits;
 mod first_calls;
 mod forgotten;
 mod half_a_character;

@@ -188,7 +188,7 @@ async fn the_row_says_where_a_record_came_from_and_the_provider_only_claims() {
         let (binding, now) = (&room.binding, Some(at(1)));
         room.records.keep_visible(binding, &Reader::All, None, now, &mut found).await.unwrap();
         let shown = found.remove(0);
-        (shown.source, shown.claimed_source, shown.corrected)
+        (shown.source, shown.claimed_source.map(|claimed| *claimed), shown.corrected)
     };
     // Before the binding has a row, and after that.
     assert_eq!(shown("r1", Some(other.clone())).await, (Some(other.clone()), None, None));
