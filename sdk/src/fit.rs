@@ -25,7 +25,7 @@ pub fn is_record_id(id: &str) -> bool {
 impl Snippet {
     /// Cuts or takes out what the host would refuse in an answer to this company, and answers what
     /// that was, such as `has a summary of more than 64 KiB, …`. The id stays: see
-    /// [`is_record_id`](crate::is_record_id).
+    /// [`is_record_id`].
     ///
     /// ```
     /// use memhost_sdk::types::Snippet;

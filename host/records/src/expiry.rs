@@ -83,7 +83,7 @@ impl Records {
     }
 
     /// The provider was asked to forget these. `is_gone` says which it does not have any more;
-    /// those lose their rows. It is asked again for the others after [`AGAIN`].
+    /// those lose their rows. It is asked again for the others after 30 days.
     ///
     /// # Errors
     /// Where the store fails.
