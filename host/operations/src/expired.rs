@@ -21,7 +21,7 @@ impl Operations {
     #[boxed]
     pub async fn forget_expired(&self) {
         for company in self.bindings.companies() {
-            for binding in self.bindings.list(&company) {
+            for binding in self.bindings.list(&company).into_iter().filter(|one| one.enabled) {
                 if let Err(error) = self.forget_expired_of(&binding).await {
                     tracing::warn!(%error, %company, binding = %binding.key, "the provider did not \
                         forget records that have expired; they are shown to nobody");

@@ -91,7 +91,7 @@ impl Query {
         is_filtered
             || keeps_partition
             || host.records.hides_from(id, reader)
-            || host.records.may_expire(id)
+            || host.records.has_expired(id, host.clock.now())
     }
 
     /// Whether a summary may be made of records that the caller must not see: they are private to
@@ -99,7 +99,7 @@ impl Query {
     fn hides_some(&self, host: &Operations, serving: &Serving, reader: &Reader) -> bool {
         serving.binding.policy.review.is_some()
             || host.records.hides_from(serving.binding.id, reader)
-            || host.records.may_expire(serving.binding.id)
+            || host.records.has_expired(serving.binding.id, host.clock.now())
     }
 
     /// What the provider answers beside a summary of which something may have to be hidden, as

@@ -3,7 +3,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::expiry_index::{TIME_BYTES, key_at, ordered};
+use super::expiry_index::{first_times, key_at, parse};
 use super::keys::prefix;
 use super::{Reader, Records};
 use memhost_store::{self as store, Change, StoreError, Table, TableWrite};
@@ -22,9 +22,10 @@ pub struct Expired {
 }
 
 impl Records {
-    /// Whether a binding has records that expire, or had some since the host started.
-    pub fn may_expire(&self, binding: BindingId) -> bool {
-        self.expiring.read().contains(&binding)
+    /// Whether a binding may have a record that has expired and that its provider has not been
+    /// asked to forget.
+    pub fn has_expired(&self, binding: BindingId, now: Timestamp) -> bool {
+        self.expiring.read().get(&binding).is_some_and(|first| *first <= now)
     }
 
     /// Whether a reader is shown a record of which only the name is known: one that it may read and
@@ -42,15 +43,13 @@ impl Records {
         if !self.may_read(binding, reader, record).await? {
             return Ok(false);
         }
-        if !self.may_expire(binding.id) {
-            return Ok(true);
-        }
         let row = self.row(binding, record).await?;
         Ok(row.and_then(|row| row.expires_at).is_none_or(|at| at > now))
     }
 
     /// At most so many records of a binding that have expired and that its provider has not been
-    /// asked to forget, or not lately.
+    /// asked to forget, or not lately. Entries of records that expire no more, or later, are
+    /// removed.
     ///
     /// # Errors
     /// Where the store fails.
@@ -60,25 +59,27 @@ impl Records {
         now: Timestamp,
         most: usize,
     ) -> Result<Vec<Expired>, StoreError> {
-        let mut found = Vec::new();
-        if !self.may_expire(binding.id) {
+        let (mut found, mut stale) = (Vec::new(), Vec::new());
+        if !self.expiring.read().contains_key(&binding.id) {
             return Ok(found);
         }
-        let (prefix, until) = (prefix(&binding.company_id, binding.id), ordered(now));
+        let prefix = prefix(&binding.company_id, binding.id);
         let mut entries = store::scan_all(&*self.store, Table::RecordExpiries, &prefix);
         while found.len() < most
             && let Some((key, _)) = entries.next().await?
         {
-            let Some((at, record)) = key[prefix.len()..].split_first_chunk::<TIME_BYTES>() else {
-                continue;
-            };
-            if *at > until {
+            let Some((_, at, record)) = parse(&key) else { continue };
+            if at > now {
                 break;
             }
-            if let Some(record) = std::str::from_utf8(record).ok().and_then(|id| id.parse().ok()) {
-                found.push(Expired { record, key });
+            let row = self.row(binding, &record).await?;
+            match row.and_then(|row| row.expires_at).is_some_and(|at| at <= now) {
+                true => found.push(Expired { record, key }),
+                false => stale.push(Change::always(Table::RecordExpiries, key, None)),
             }
         }
+        drop(entries);
+        self.write_many(&mut stale, 1).await?;
         Ok(found)
     }
 
@@ -94,6 +95,7 @@ impl Records {
         now: Timestamp,
         is_gone: impl Fn(&RecordId) -> bool,
     ) -> Result<(), StoreError> {
+        let before = self.expiring.read().get(&binding.id).copied();
         let (mut writes, again) = (Vec::new(), now.saturating_add(AGAIN).unwrap_or(Timestamp::MAX));
         for Expired { record, key } in asked {
             writes.push(TableWrite::new(Table::RecordExpiries, key, None));
@@ -105,6 +107,15 @@ impl Records {
             }
         }
         let mut changes: Vec<Change> = writes.into_iter().map(Change::from).collect();
-        self.write_many(&mut changes, 1).await
+        self.write_many(&mut changes, 1).await?;
+        let prefix = prefix(&binding.company_id, binding.id);
+        let first = first_times(&*self.store, &prefix).await?.remove(&binding.id);
+        // A write that began meanwhile may have set an earlier time, and is not on disk yet.
+        if let Some(known) =
+            self.expiring.write().get_mut(&binding.id).filter(|at| before == Some(**at))
+        {
+            *known = first.unwrap_or(Timestamp::MAX);
+        }
+        Ok(())
     }
 }

@@ -3,10 +3,9 @@
 //!
 //! Five tables belong to this crate, and only it builds their keys: `Records` (a row for each
 //! record), `RecordSources` and `RecordExpiries` (indexes of the rows by source and by the time at
-//! which they expire), `PrivateWrites` (marks: which
-//! bindings have private records, and which private writes go on) and `ForgottenSources` (sources
-//! and scopes that were forgotten). All keys of a binding are below its id, so that they are
-//! removed with it.
+//! which they expire), `PrivateWrites` (marks: which bindings have private records, and which
+//! private writes go on) and `ForgottenSources` (sources and scopes that were forgotten). All keys
+//! of a binding are below its id, so that they are removed with it.
 //!
 //! The crate knows no operation that runs and no provider. Its functions return [`RowChanges`],
 //! which the caller writes in one step with the operation's completion.

@@ -1,6 +1,6 @@
 //! The rows of all records in the store, and what changes them.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -31,8 +31,8 @@ pub struct RowChanges {
 pub struct Records {
     pub(super) store: Arc<dyn Store>,
     pub(super) marks: RwLock<Marks>,
-    /// The bindings with records that expire.
-    pub(super) expiring: RwLock<HashSet<BindingId>>,
+    /// The bindings with records that expire. No entry of their index is of an earlier time.
+    pub(super) expiring: RwLock<HashMap<BindingId, Timestamp>>,
     /// Whether a binding has rows, for those of which it was asked or written.
     with_rows: RwLock<HashMap<BindingId, bool>>,
 }
@@ -44,7 +44,7 @@ impl Records {
     /// Where the store fails.
     pub async fn open(store: Arc<dyn Store>, now: Timestamp) -> Result<Self, StoreError> {
         let marks = Marks::read(&*store, b"", now).await?;
-        let expiring = RwLock::new(expiry_index::bindings(&*store, b"").await?);
+        let expiring = RwLock::new(expiry_index::first_times(&*store, b"").await?);
         Ok(Self { store, marks: RwLock::new(marks), expiring, with_rows: RwLock::default() })
     }
 
@@ -56,8 +56,9 @@ impl Records {
         let found = Marks::read(&*self.store, &store::company_key(company, b""), now).await?;
         self.marks.write().extend(found);
         let prefix = store::company_key(company, b"");
-        let expiring = expiry_index::bindings(&*self.store, &prefix).await?;
-        self.expiring.write().extend(expiring);
+        for (binding, at) in expiry_index::first_times(&*self.store, &prefix).await? {
+            self.expires(binding, at);
+        }
         self.with_rows.write().clear();
         Ok(())
     }
@@ -68,8 +69,13 @@ impl Records {
     /// # Errors
     /// Where the store fails.
     pub async fn follow(&self, row: &TableWrite) -> Result<(), StoreError> {
-        if row.table == Table::Records {
-            self.with_rows.write().clear();
+        match row.table {
+            Table::Records => self.with_rows.write().clear(),
+            Table::RecordExpiries => {
+                let entry = expiry_index::parse(&row.key).filter(|_| row.new.is_some());
+                entry.into_iter().for_each(|(binding, at, _)| self.expires(binding, at));
+            }
+            _ => {}
         }
         let (Table::PrivateWrites, Some(company)) = (row.table, store::company_of(&row.key)) else {
             return Ok(());
@@ -155,11 +161,17 @@ impl Records {
         let value = Some(store::encode("record row", row)?);
         let mut writes = vec![TableWrite::new(Table::Records, key_of(row), value)];
         change_indexes(before, Some(row), &mut writes);
-        self.with_rows.write().insert(row.binding_id, true);
-        if row.expires_at.is_some() && !self.may_expire(row.binding_id) {
-            self.expiring.write().insert(row.binding_id);
+        if self.with_rows.read().get(&row.binding_id) != Some(&true) {
+            self.with_rows.write().insert(row.binding_id, true);
         }
+        row.expires_at.into_iter().for_each(|at| self.expires(row.binding_id, at));
         Ok(writes)
+    }
+
+    /// Notes that a record of a binding expires at this time.
+    fn expires(&self, binding: BindingId, at: Timestamp) {
+        let mut all = self.expiring.write();
+        all.entry(binding).and_modify(|first| *first = at.min(*first)).or_insert(at);
     }
 
     /// The index entries of a row that an import brings.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::source_index::change;
 use crate::{Expired, Mark, Selection};
+use memhost_store::Table;
 use memhost_types::SourceSelector;
 
 fn row_of(id: &str, source: SourceRef) -> RecordRow {
@@ -184,7 +185,7 @@ fn names(found: &[Expired]) -> Vec<&str> {
 #[tokio::test]
 async fn what_has_expired_is_found_in_its_order_and_is_gone_once_its_provider_has_forgotten_it() {
     let room = Room::new().await;
-    assert!(due(&room, 99).await.is_empty() && !room.records.may_expire(room.binding.id));
+    assert!(due(&room, 99).await.is_empty() && !room.records.has_expired(room.binding.id, at(99)));
     for (id, seconds) in
         [("now", Some(20)), ("past", Some(10)), ("long", Some(-5)), ("later", Some(21))]
     {
@@ -201,6 +202,22 @@ async fn what_has_expired_is_found_in_its_order_and_is_gone_once_its_provider_ha
     let month = 30 * 24 * 3_600;
     assert_eq!(names(&due(&room, 19 + month).await), ["later"], "not so soon again");
     assert_eq!(names(&due(&room, 20 + month).await), ["later", "past"]);
+}
+
+/// Its provider only hid it, and will be asked again. Until then it got a new text without an end.
+#[tokio::test]
+async fn a_record_that_expires_no_more_is_not_forgotten_later() {
+    let room = Room::new().await;
+    store_row(&room, &expiring("r1", Some(10))).await;
+    let asked = due(&room, 20).await;
+    assert!(room.records.has_expired(room.binding.id, at(20)));
+    room.records.asked_to_forget(&room.binding, asked, at(20), |_| false).await.unwrap();
+    assert!(!room.records.has_expired(room.binding.id, at(20)), "it was asked");
+    store_row(&room, &expiring("r1", None)).await;
+    assert!(due(&room, 20 + 31 * 24 * 3_600).await.is_empty());
+    let prefix = crate::keys::prefix(&room.binding.company_id, room.binding.id);
+    let left = room.store.scan(Table::RecordExpiries, &prefix, None, 9).await.unwrap();
+    assert!(left.entries.is_empty(), "its entry is gone");
 }
 
 #[tokio::test]
@@ -222,11 +239,12 @@ async fn the_bindings_with_records_that_expire_are_known_after_a_restart() {
     let room = Room::new().await;
     store_row(&room, &expiring("r1", Some(10))).await;
     let again = Records::open(Arc::clone(&room.store), at(1)).await.unwrap();
-    assert!(again.may_expire(room.binding.id));
+    assert!(again.has_expired(room.binding.id, at(10)));
+    assert!(!again.has_expired(room.binding.id, at(9)));
     crate::remove_binding(&*room.store, &room.binding.company_id, room.binding.id).await.unwrap();
     assert!(!room.records.has_any(&room.binding).await.unwrap());
     let again = Records::open(Arc::clone(&room.store), at(1)).await.unwrap();
-    assert!(!again.may_expire(room.binding.id));
+    assert!(!again.has_expired(room.binding.id, at(99)));
 }
 
 #[test]
