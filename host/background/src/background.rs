@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use tokio::sync::Notify;
+use tokio::sync::{Mutex, Notify};
 
 use crate::batch_order::BatchOrder;
 use memhost_control::Control;
@@ -36,6 +36,8 @@ pub struct Background {
     pub(crate) batch_order: BatchOrder,
     /// Wakes background work: something may be due.
     pub(crate) wake: Arc<Notify>,
+    /// Held while providers are asked to forget what has expired: one round at a time.
+    pub(crate) forgetting: Arc<Mutex<()>>,
     /// Whether no more background work is started.
     pub(crate) is_shutting_down: AtomicBool,
 }
@@ -52,6 +54,7 @@ impl Background {
             control,
             retry,
             batch_order: BatchOrder::default(),
+            forgetting: Arc::default(),
             is_shutting_down: AtomicBool::new(false),
             wake: Arc::clone(&parts.oplog.wake),
             tenancy: parts.tenancy,

@@ -52,8 +52,7 @@ fn start(service: &Arc<Background>) {
             if tokio::time::Instant::now() >= next_sweep {
                 next_sweep = tokio::time::Instant::now() + SWEEP;
                 service.tenancy.sweep_all();
-                let operations = Arc::clone(&service.operations);
-                memhost_executor::spawn(async move { operations.forget_expired().await });
+                service.forget_expired();
                 service.tenancy.keep_tokens().await;
                 if let Err(error) = service.operations.sweep_keys().await {
                     tracing::error!(%error, "old idempotency keys could not be removed");
@@ -79,6 +78,17 @@ impl Background {
     pub fn start(self: &Arc<Self>) {
         start(self);
         fit::start(self);
+    }
+
+    /// Has providers forget what has expired, unless they are still being asked.
+    fn forget_expired(self: &Arc<Self>) {
+        let Ok(turn) = Arc::clone(&self.forgetting).try_lock_owned() else { return };
+        let service = Arc::clone(self);
+        memhost_executor::spawn(async move {
+            let goes_on = || !service.is_shutting_down.load(Ordering::Relaxed);
+            service.operations.forget_expired(goes_on).await;
+            drop(turn);
+        });
     }
 
     /// Starts no more background work; due work waits for the next start. Resolves when the work in

@@ -29,9 +29,9 @@ use memhost_types::{
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Open,
-    /// The intent is written where there is one, and no provider was called.
+    /// The intent is written where there is one. A provider may be working: it has not answered.
     Begun,
-    /// The provider was called, and there is no answer: what it did is not known.
+    /// The call ended without an answer: what it did is not known.
     Called,
     /// The provider answered: what it did is done.
     Answered,

@@ -162,7 +162,7 @@ impl Counts {
 }
 
 impl Rollup {
-    /// The rows that one operation adds to. `None` while it runs.
+    /// The rows that one operation adds to. Empty while it runs.
     pub fn of(operation: &Operation) -> Vec<(RollupKey, Self)> {
         if operation.outcome == Outcome::InProgress {
             return Vec::new();
@@ -186,7 +186,7 @@ impl Rollup {
         (more > 0).then(|| (RollupKey::of(operation, provider, None), row))
     }
 
-    /// The counts of so many such rows. What is not counted stays.
+    /// Multiplies every count. Costs and latencies stay as they are.
     #[must_use]
     pub fn times(mut self, many: u64) -> Self {
         for count in self.counts.all() {

@@ -284,7 +284,8 @@ async fn check_log(store: &dyn Store) -> Check {
             (None, Some(first)) => {
                 let (named, unnamed) = said(&mended, first);
                 let what = "the indexes did not fit the log and were made again from it";
-                let advice = "nothing is lost; if this comes again, check the disk's device";
+                let advice =
+                    "nothing is lost; if it happens again, check the disk for hardware errors";
                 Check::warning("operation log", format!("{what}: {named}"), advice)
                     .unnamed(format!("{what}: {unnamed}"))
             }

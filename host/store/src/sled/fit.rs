@@ -177,7 +177,8 @@ pub(super) fn compare(
         misfit.derived.push(format!("{company}: the index chunk {shown:?} {what}"));
         let mut right = wanted;
         found.iter().flat_map(Posting::descending).filter(late).for_each(|late| right.insert(late));
-        misfit.changes.push((key, Some(right.encode().into())));
+        let right = right.encode();
+        misfit.changes.push((key, (!right.is_empty()).then(|| right.into())));
     }
     let (findings, changes) = named.end()?;
     misfit.derived.extend(findings);

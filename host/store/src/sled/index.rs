@@ -53,7 +53,9 @@ pub(super) fn run(trees: &Trees, companies: &Companies, incoming: &Receiver<Mess
             tracing::error!(%error, operations = batch.len(), "operations could not be indexed");
         }
         if let Some(Message::Erase(company, reply)) = next {
-            // Everything that was written before this is indexed and is removed with the rest.
+            // Everything that was written before this is indexed and is removed with the rest. A
+            // comparison with the log would find that it is missing, and write it again.
+            let _indexing = trees.indexing.lock();
             let _ = reply.send(remove::company(trees, &company));
         }
     }

@@ -189,7 +189,7 @@ impl Worker {
     /// its own, after those: one of them may contain the intent that it completes. Sets the length
     /// of each written record in `written`, also when it fails.
     fn apply(&self, items: &[Item], written: &mut [Option<usize>]) -> Result<(), StoreError> {
-        let (mut alone, mut joined, mut done) = (Vec::new(), Vec::new(), Ok(()));
+        let (mut shared, mut own, mut done) = (Vec::new(), Vec::new(), Ok(()));
         for (place, item) in items.iter().enumerate() {
             let encoded = match &item.encoded {
                 Some(encoded) => Cow::Borrowed(encoded),
@@ -204,19 +204,19 @@ impl Worker {
                     }
                 },
             };
-            let kind = if item.beside.is_empty() { &mut alone } else { &mut joined };
+            let kind = if item.beside.is_empty() { &mut shared } else { &mut own };
             kind.push((place, item, encoded));
         }
         let (mut changes, mut bytes, mut piece) = (Vec::new(), 0, Vec::new());
-        let mut alone = alone.into_iter().peekable();
-        while let Some((place, item, encoded)) = alone.next() {
+        let mut shared = shared.into_iter().peekable();
+        while let Some((place, item, encoded)) = shared.next() {
             bytes += encoded.bytes;
             piece.push((place, item, encoded.bytes));
             match encoded {
                 Cow::Borrowed(encoded) => changes.extend_from_slice(&encoded.changes),
                 Cow::Owned(encoded) => changes.extend(encoded.changes),
             }
-            if bytes >= PIECE || alone.peek().is_none() {
+            if bytes >= PIECE || shared.peek().is_none() {
                 let writing = self.trees.enter(Need::Present, std::mem::take(&mut bytes))?;
                 writing.note(|| {
                     piece.iter().flat_map(|(_, item, _)| item.places()).collect::<Vec<_>>()
@@ -226,7 +226,7 @@ impl Worker {
                 changes.clear();
             }
         }
-        for (place, item, encoded) in joined {
+        for (place, item, encoded) in own {
             let order = cost_order::rows(&self.trees, &item.operation.company_id, &item.beside)?;
             let numbered = (!order.is_empty()).then(|| [&item.beside[..], &order].concat());
             let beside = numbered.as_ref().unwrap_or(&item.beside);
