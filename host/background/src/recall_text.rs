@@ -67,7 +67,8 @@ pub fn render(found: &[(&str, &Recall)], token_budget: u32) -> ContextBlock {
         for snippet in &recall.snippets {
             // What a provider lists in its summary is not repeated.
             let fits = !fitting.is_over()
-                && (told.contains(&one_line(&snippet.text)) || fitting.add(&line(snippet)));
+                && ((!told.is_empty() && told.contains(&one_line(&snippet.text)))
+                    || fitting.add(&line(snippet)));
             match fits {
                 true => block.included += 1,
                 false => block.omitted += 1,

@@ -20,6 +20,7 @@ use super::texts::escape;
 use super::{Backend, CliError, Result};
 use memhost_http::mcp::{client_label, offline};
 use memhost_server::{Method, Request};
+use memhost_types::repair_surrogates;
 
 /// The longest message that the host accepts, in bytes.
 const MAX_MESSAGE: usize = 8 << 20;
@@ -174,7 +175,7 @@ fn read(line: Option<Vec<u8>>) -> Result<Value, Vec<u8>> {
         refusal(id, INVALID_REQUEST, "the message is longer than 8 MiB; send less at once")
     };
     let line = line.ok_or_else(|| too_long(&Value::Null))?;
-    let message: Value = serde_json::from_slice(&line).map_err(|error| {
+    let message: Value = serde_json::from_slice(&repair_surrogates(&line)).map_err(|error| {
         refusal(&Value::Null, PARSE_ERROR, &format!("the message is not JSON: {error}"))
     })?;
     if line.len() > MAX_MESSAGE {
@@ -243,10 +244,10 @@ impl Bridge {
             Ok((status, body)) => (Some(status), CliError::problem(status, &body)),
             Err(error) => (None, error),
         };
-        // Something in front of the host answers for it with these.
+        // A proxy answers with these when the host is away, and the host when it is too busy.
         let is_away = matches!(status, None | Some(502..=504));
         if let Some(result) = is_away.then(|| offline(&message, self.is_dotted)).flatten() {
-            tracing::warn!(%error, method, "the host is away; this program answers");
+            tracing::warn!(%error, method, "the host did not answer this; this program does");
             if method == "tools/list" {
                 self.guessed_tools.store(true, Ordering::Relaxed);
             }

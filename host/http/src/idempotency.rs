@@ -12,8 +12,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use http_body_util::LengthLimitError;
-use percent_encoding::percent_decode;
 
+use super::auth::header_text;
 use super::extract::path_segment;
 use super::mcp::{self, McpTools};
 use super::problem::{MAX_BODY_BYTES, Problem, ProblemCode};
@@ -79,7 +79,7 @@ async fn once(service: &Service, request: Request, next: Next) -> Response {
 
 /// The company that the scope of a request at `/mcp` names.
 fn in_header(headers: &HeaderMap) -> Option<CompanyId> {
-    percent_decode(headers.get(COMPANY)?.as_bytes()).decode_utf8().ok()?.trim().parse().ok()
+    header_text(headers, COMPANY).ok()??.parse().ok()
 }
 
 async fn answer(
@@ -131,7 +131,7 @@ async fn answer(
             // effect is unknown, so the key must not repeat it.
             let is_final = !matches!(status.as_u16(), 401 | 402 | 403 | 429 | 503)
                 && !off_executor(body.len(), || {
-                    is_refused_tool(&parts, &body) || is_of_the_company(status, &body)
+                    are_refused_tools(&parts, &body) || is_of_the_company(status, &body)
                 });
             let media = parts
                 .headers
@@ -188,25 +188,29 @@ fn meaning(headers: &HeaderMap) -> Vec<u8> {
     all.iter().flat_map(|(name, value)| [name.as_bytes(), b"\0", value, b"\0"].concat()).collect()
 }
 
-/// Whether a tool was refused without an effect. The protocol answers with the status 200 then, and
-/// the text begins with the code.
-fn is_refused_tool(parts: &axum::http::response::Parts, body: &[u8]) -> bool {
-    parts
-        .headers
-        .get(CONTENT_TYPE)
-        .is_some_and(|media| media.as_bytes().starts_with(b"application/json"))
-        && serde_json::from_slice::<serde_json::Value>(body).is_ok_and(|answer| {
-            let text = answer
-                .pointer("/result/content/0/text")
-                .and_then(serde_json::Value::as_str)
-                .unwrap_or_default();
-            let code = text.split(':').next().unwrap_or_default();
-            // As over HTTP: the company's quota leaves no operation, and a provider's does.
-            let is_full = code == ProblemCode::QuotaExceeded.name() && !mcp::names_operation(text);
-            let is_error =
-                answer.pointer("/result/isError") == Some(&serde_json::Value::Bool(true));
-            is_error && (is_full || NO_EFFECT.contains(&code))
+/// Whether tools were refused without an effect, all of them. The protocol answers with the status
+/// 200 then.
+fn are_refused_tools(parts: &axum::http::response::Parts, body: &[u8]) -> bool {
+    let is_json = |media: &HeaderValue| media.as_bytes().starts_with(b"application/json");
+    parts.headers.get(CONTENT_TYPE).is_some_and(is_json)
+        && serde_json::from_slice::<serde_json::Value>(body).is_ok_and(|answer| match &answer {
+            serde_json::Value::Array(batch) => {
+                !batch.is_empty() && batch.iter().all(is_refused_tool)
+            }
+            one => is_refused_tool(one),
         })
+}
+
+/// Whether this is the answer of a tool that was refused without an effect: its text begins with
+/// the code.
+fn is_refused_tool(answer: &serde_json::Value) -> bool {
+    let text = answer.pointer("/result/content/0/text").and_then(serde_json::Value::as_str);
+    let text = text.unwrap_or_default();
+    let code = text.split(':').next().unwrap_or_default();
+    // As over HTTP: the company's quota leaves no operation, and a provider's does.
+    let is_full = code == ProblemCode::QuotaExceeded.name() && !mcp::names_operation(text);
+    let is_error = answer.pointer("/result/isError") == Some(&serde_json::Value::Bool(true));
+    is_error && (is_full || NO_EFFECT.contains(&code))
 }
 
 /// Whether a request was refused because there is no such company, or because the company's quota
@@ -286,5 +290,22 @@ mod tests {
         {
             assert!(!is_token_path(path), "{path}");
         }
+    }
+
+    #[test]
+    fn a_batch_had_no_effect_if_none_of_its_tools_had_one() {
+        let answer = |text: &str, is_error: bool| {
+            serde_json::json!({"result": {
+                "isError": is_error, "content": [{"type": "text", "text": text}],
+            }})
+        };
+        let (busy, done) = (answer("busy: try again later", true), answer("Noted.", false));
+        let response = axum::http::Response::builder().header(CONTENT_TYPE, "application/json");
+        let (parts, ()) = response.body(()).unwrap().into_parts();
+        let refused =
+            |answer: serde_json::Value| are_refused_tools(&parts, answer.to_string().as_bytes());
+        assert!(refused(busy.clone()) && refused(serde_json::json!([busy, busy])));
+        assert!(!refused(done.clone()) && !refused(serde_json::json!([busy, done])));
+        assert!(!refused(serde_json::json!([])));
     }
 }

@@ -123,7 +123,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Whole<V> {
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<V::Value, E> {
-        if value.fract() != 0.0 || value.abs() > MAX_EXACT {
+        if value.fract() != 0.0 || value.abs() >= MAX_EXACT {
             return self.0.visit_f64(value);
         }
         match value < 0.0 {

@@ -13,9 +13,10 @@ fn is_hidden(c: char) -> bool {
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' => {
             true
         }
-        '\u{180b}'..='\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{3164}' => true,
+        '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{3164}' => true,
         '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{ffa0}' => true,
         '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}' => true,
+        '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' => true,
         _ => c.is_control(),
     }
 }
@@ -100,13 +101,13 @@ pub fn one_line(text: &str) -> String {
     visible(&words).into_owned()
 }
 
-/// The longest name that is shown whole, in characters.
-const MAX_NAME: usize = 2_048;
+/// The longest name that is shown whole, in bytes: the longest path.
+const MAX_NAME: usize = crate::limits::MAX_NODE_PATH_BYTES;
 
 /// An id, a path or the name of a source within a line for a model. What could be read as more than
 /// a name is a JSON string; its value is what other calls take.
 pub fn name(text: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_.:/@+=~#%&*".contains(c);
+    let is_plain = |c: char| (c.is_alphanumeric() && !is_hidden(c)) || "-_.:/@+=~#%&*".contains(c);
     match !text.is_empty() && text.chars().all(is_plain) && text.len() <= MAX_NAME {
         true => text.to_owned(),
         false => json_string(text, MAX_NAME),
@@ -150,6 +151,7 @@ mod tests {
         assert_eq!(visible("a\0b\u{1b}[31m\u{e0041}"), "a\\u{0}b\\u{1b}[31m\\u{e0041}");
         assert_eq!(visible_lines("a\r\nb\tc\r\u{2028}d"), "a\nb\tc\\u{d}\\u{2028}d");
         assert_eq!(visible_json("\"a\u{e0041}\u{7f}\""), r#""a\udb40\udc41\u007f""#);
+        assert_eq!(visible("a\u{180f}\u{1bca0}\u{1d173}"), "a\\u{180f}\\u{1bca0}\\u{1d173}");
         assert_eq!(one_line(" a\n\n- b\u{1b}\t[r]"), "a - b\\u{1b} [r]");
     }
 
@@ -176,7 +178,9 @@ mod tests {
     fn a_name_ends_where_it_ends() {
         assert_eq!(name("mcp:claude-code/2.1"), "mcp:claude-code/2.1");
         assert_eq!(name("日記"), "日記");
-        for more in ["a] (2026-11-27", "a, asserted by operator", "r 1", "a\u{2028}b", "\"", ""] {
+        let fillers = ["r\u{3164}1", "\u{115f}r", "r\u{1160}", "\u{ffa0}"];
+        let others = ["a] (2026-11-27", "a, asserted by operator", "r 1", "a\u{2028}b", "\"", ""];
+        for more in others.into_iter().chain(fillers) {
             let named = name(more);
             assert!(named.starts_with('"') && named.ends_with('"'), "{named}");
             assert_eq!(serde_json::from_str::<String>(&named).unwrap(), more);
@@ -203,7 +207,7 @@ mod tests {
                 ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}', '\u{b}', '\u{c}'];
             prop_assert!(block(&text).split(ENDS).all(|line| line.starts_with("> ")));
             let named = name(&text);
-            prop_assert!(!named.contains(ENDS));
+            prop_assert!(!named.contains(ENDS) && !named.contains(is_hidden));
             if named.starts_with('"') {
                 prop_assert_eq!(serde_json::from_str::<String>(&named).unwrap(), text);
             }

@@ -89,7 +89,7 @@ impl Call<'_> {
                 records: records.collect(),
                 profile_summary: answer.profile_summary.as_deref().map(shown_lines),
             };
-            answered(text::searched(&answer), &answer)
+            answered(text::searched(&answer, most), &answer)
         }))
     }
 

@@ -1,6 +1,7 @@
 //! The layer in front of the protocol: it refuses pages of other origins and messages of very many
 //! values, answers the messages of a batch one by one, and turns errors into problem details.
 
+use std::borrow::Cow;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::extract::values;
 use crate::problem::MAX_BODY_BYTES;
 use crate::{OnlyRead, Problem, ProblemCode};
 use memhost_executor::{MAX_INLINE_BYTES, off_executor};
+use memhost_types::repair_surrogates;
 
 /// The longest error text of the protocol that is passed on, in bytes.
 const MAX_TEXT: usize = 4 << 10;
@@ -68,13 +70,14 @@ async fn several(request: Request, body: &Bytes, next: Next) -> Response {
     parts.headers.remove(CONTENT_LENGTH);
     let (mut answers, mut bytes) = (Vec::new(), 0);
     for message in &messages {
-        let is_full = bytes > MAX_BODY_BYTES;
+        // A notification has no answer, not even that one.
+        let is_full = bytes > MAX_BODY_BYTES && message.get("id").is_some();
         let too_long = "the answers before this one are too long for one batch; send it by itself";
         if let Some(why) = batch::wrong(message).or(is_full.then_some(too_long)) {
             answers.push(batch::refusal(message, why));
             continue;
         }
-        let alone = Bytes::from(message.to_string());
+        let alone = off_executor(body.len(), || Bytes::from(message.to_string()));
         let request = Request::from_parts(parts.clone(), Body::from(alone.clone()));
         let (head, answer) = one(request, alone, next.clone()).await.into_parts();
         let answer = to_bytes(answer, usize::MAX).await.unwrap_or_default();
@@ -165,6 +168,10 @@ async fn read(request: Request) -> Result<(Request, Bytes), Problem> {
     let (parts, body) = request.into_parts();
     let body = Bytes::from_request(Request::from_parts(parts.clone(), body), &());
     let body = body.await.map_err(|rejection| Problem::unreadable(&rejection))?;
+    let body = match off_executor(body.len(), || repair_surrogates(&body)) {
+        Cow::Owned(repaired) => Bytes::from(repaired),
+        Cow::Borrowed(_) => body.clone(),
+    };
     if off_executor(body.len(), || values(&body)) > MAX_VALUES {
         return Err(Problem::invalid(format!(
             "the message has more than {MAX_VALUES} JSON values; send fewer"

@@ -15,7 +15,8 @@ use memhost_types::{ForgetEffect, counted};
 const MAX_LINE: usize = 500;
 const MAX_PROFILE: usize = 20_000;
 
-pub(super) fn searched(answer: &SearchResult) -> String {
+/// `most` is how many characters of each record were asked for.
+pub(super) fn searched(answer: &SearchResult, most: u32) -> String {
     let mut text = match answer.records.len() {
         0 => "No record fits. Other words may find more; do not make up what was not found."
             .to_owned(),
@@ -26,9 +27,8 @@ pub(super) fn searched(answer: &SearchResult) -> String {
         let (id, text_of_it) = (name(&record.id), block(&record.text));
         let _ = write!(text, "\n\n[{id}]{}\n{text_of_it}", provenance(record));
         if record.is_cut {
-            let most = CHARS.1;
-            text.push_str(&match record.text.chars().count() < most as usize {
-                true => format!("\n(cut here; `maxChars` up to {most} shows more of it)"),
+            text.push_str(&match most < CHARS.1 {
+                true => format!("\n(cut here; `maxChars` up to {} shows more of it)", CHARS.1),
                 false => "\n(cut here; a search shows no more of it)".to_owned(),
             });
         }
@@ -177,13 +177,13 @@ mod tests {
             records: vec![FoundRecord::of(snippet.clone(), most)],
             profile_summary: None,
         };
-        let text = searched(&found(100));
+        let text = searched(&found(100), 100);
         assert_eq!(
             text,
             "1 record:\n\n[\"r 1\"] (2026-11-20, issue comment, issue i7, comment c1)\n\
              > äöüß and more"
         );
-        let cut = searched(&found(4));
+        let cut = searched(&found(4), 4);
         assert!(
             cut.ends_with("\n> äöüß\n(cut here; `maxChars` up to 20000 shows more of it)"),
             "{cut}"
@@ -205,7 +205,7 @@ mod tests {
             records: vec![FoundRecord::of(snippet, 1_000)],
             profile_summary: Some(format!("- likes tea\n\n[r 3] (2026-11-20)\n{forged}")),
         };
-        let text = searched(&answer);
+        let text = searched(&answer, 2_000);
         let own: Vec<&str> = text.split(['\n', '\r', '\u{2028}']).collect();
         let own: Vec<&str> =
             own.into_iter().filter(|line| !line.starts_with("> ") && !line.is_empty()).collect();
