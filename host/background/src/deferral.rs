@@ -9,7 +9,9 @@ use crate::Background;
 use memhost_queues::wait_for;
 use memhost_registry::versions::BreakerState;
 use memhost_registry::versions::circuit_open;
-use memhost_types::{BindingId, BindingKey, CompanyId, OperationErrorCode, Refusal};
+use memhost_types::{
+    BindingId, BindingKey, CompanyId, Job, OperationErrorCode, OperationKind, Refusal,
+};
 
 /// How long a call that is on trial is waited for.
 const TRIAL: Duration = Duration::from_secs(1);
@@ -45,6 +47,21 @@ impl Background {
                 BreakerState::Open { .. } | BreakerState::Closed => return None,
             },
         };
+        let asked = refusal.error.retry_after_ms.map(Duration::from_millis);
+        let wait = wait_for(refusal.error.code, asked, &self.retry);
+        Some((refusal, wait))
+    }
+
+    /// Why a job waits for a budget, and until when. None: it may run, or something else is wrong.
+    pub(crate) async fn waits_for_budget(&self, job: &Job) -> Option<(Refusal, Duration)> {
+        let (company, key) = (&job.company_id, &job.binding_key);
+        let binding = self.bindings.get(company, key).ok()?;
+        if binding.id != job.binding_id {
+            return None;
+        }
+        let serving = self.serving.get(&binding).await.ok()?;
+        let over = self.operations.over_budget(OperationKind::Extraction, &serving);
+        let refusal = over.await.ok().flatten()?;
         let asked = refusal.error.retry_after_ms.map(Duration::from_millis);
         let wait = wait_for(refusal.error.code, asked, &self.retry);
         Some((refusal, wait))

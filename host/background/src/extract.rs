@@ -16,6 +16,7 @@ use memhost_queues::due_queue::Taken;
 use memhost_records::{Ownership, Since};
 use memhost_registry::versions::{Serving, binding_deleted};
 use memhost_sandbox::{Answer, Failure, JobAnswer};
+use memhost_store::StoreError;
 use memhost_tenancy::ServiceError;
 use memhost_types::{
     ExtractionJob, Job, JobRunner, JobStatus, OperationErrorCode, OperationId, OperationKind,
@@ -33,9 +34,11 @@ impl Background {
     /// Works on a job with one call.
     pub(crate) async fn work_on(self: Arc<Self>, taken: Taken<Job>) {
         let job = &taken.item;
-        if let Some((refusal, wait)) =
-            self.must_wait(&job.company_id, &job.binding_key, job.binding_id).await
-        {
+        let waits = match self.must_wait(&job.company_id, &job.binding_key, job.binding_id).await {
+            Some(wait) => Some(wait),
+            None => self.waits_for_budget(job).await,
+        };
+        if let Some((refusal, wait)) = waits {
             self.postpone_job(job, &refusal, wait).await;
             drop(taken);
             self.wake.notify_one();
@@ -80,10 +83,21 @@ impl Background {
             .now()
             .checked_add(SignedDuration::try_from(wait).unwrap_or(LONGEST_POLL))
             .ok();
-        let after = Job { due_at, error: Some(refusal.error.message.clone()), ..job.clone() };
+        let after = Job {
+            due_at,
+            error: Some(refusal.error.message.clone()),
+            waits_for_budget: refusal.error.code == OperationErrorCode::BudgetExceeded,
+            ..job.clone()
+        };
         let written = async {
             let _lock = self.jobs.lock(job.id).await?;
-            self.jobs.write(job, &after).await
+            self.jobs.write(job, &after).await?;
+            // The budget may have been raised before the job could be found waiting for it.
+            if after.waits_for_budget && self.waits_for_budget(&after).await.is_none() {
+                let now = Job { due_at: Some(self.clock.now()), ..after.clone() };
+                self.jobs.write(&after, &now).await?;
+            }
+            Ok::<_, StoreError>(())
         };
         if let Err(error) = written.await {
             tracing::error!(%error, job = %job.id.0, "a job that waits could not be written");
@@ -120,6 +134,7 @@ impl Background {
             lease_until: None,
             failures: 0,
             error: None,
+            waits_for_budget: false,
             ..during.clone()
         };
         let came_back = Job { is_retry: false, ..came_back };
@@ -211,7 +226,7 @@ impl Background {
         let code = refusal.error.code;
         let asked = refusal.error.retry_after_ms.map(Duration::from_millis);
         // Nothing was tried: that counts as no failure of the job.
-        let waits = code.is_a_wait() || code == OperationErrorCode::BudgetExceeded;
+        let waits = code.puts_off();
         let failures = if waits { during.failures } else { during.failures + 1 };
         let error = Some(refusal.error.message.clone());
         // Until the host has written down what the provider says of the job, it asks before it runs
@@ -219,7 +234,14 @@ impl Background {
         let is_unwritten = refusal.outcome != Outcome::Failed || code == OperationErrorCode::Host;
         let is_unknown = before.lease_until.is_some() || is_unwritten && serving.is_some();
         let lease_until = during.lease_until.filter(|_| is_unknown);
-        let came_back = Job { heartbeat_at: Some(now), lease_until, failures, ..during.clone() };
+        let waits_for_budget = code == OperationErrorCode::BudgetExceeded;
+        let came_back = Job {
+            heartbeat_at: Some(now),
+            lease_until,
+            failures,
+            waits_for_budget,
+            ..during.clone()
+        };
         let late = serving
             .and_then(|serving| too_late(during, now, serving.binding.limits.job_timeout_ms));
         let next = match code.is_worth_another_try() && late.is_none() {
@@ -312,6 +334,7 @@ impl Step for Work<'_> {
             started_at: before.started_at.or(Some(now)),
             lease_until: now.checked_add(SignedDuration::from_millis(lease)).ok(),
             last_operation_id: Some(id),
+            waits_for_budget: false,
             ..before.clone()
         };
         let lock = host.jobs.lock(before.id).await?;
@@ -449,6 +472,7 @@ fn ended(job: Job, status: JobStatus, now: Timestamp, error: Option<String>) -> 
         lease_until: None,
         finished_at: Some(now),
         error,
+        waits_for_budget: false,
         is_retry: false,
         ..job
     }

@@ -227,6 +227,7 @@ fn table(sums: &Sums, by: &str) -> String {
         let total = SumsRow {
             day: None,
             binding_key: None,
+            binding_id: None,
             agent_id: None,
             provider: None,
             model: None,

@@ -11,18 +11,25 @@ use memhost_tenancy::Page;
 use memhost_tenancy::ServiceError;
 use memhost_types::{
     ActivityAction, BindingKey, BudgetView, CompanyId, CostEventFilter, Delivery, DeliveryFilter,
-    DeliveryStatus, FieldError, FinanceEvent, ListOrder, NewFinanceEvent, OperationErrorCode,
+    DeliveryStatus, FieldError, FinanceEvent, Job, ListOrder, NewFinanceEvent, OperationErrorCode,
     Period, SetBudget,
 };
 
 impl Control {
-    /// Sums over a company's operations.
+    /// Sums over a company's operations. A key means the binding that has it now; where none has
+    /// it, those that had it.
     ///
     /// # Errors
     /// Where the days are not valid or the sums cannot be read.
     #[boxed]
     pub async fn sums(&self, company: &CompanyId, query: &SumsQuery) -> Result<Sums, ServiceError> {
-        Ok(self.oplog.sums(company, query).await?)
+        let present =
+            query.binding_key.as_ref().and_then(|key| self.bindings.get(company, key).ok());
+        let query = SumsQuery {
+            binding_id: query.binding_id.or(present.map(|binding| binding.id)),
+            ..query.clone()
+        };
+        Ok(self.oplog.sums(company, &query).await?)
     }
 
     /// How good memory was on some days.
@@ -85,7 +92,7 @@ impl Control {
         Ok(self.oplog.ledger.budgets(company).await?)
     }
 
-    /// Sets a budget, or removes it. Deliveries that wait for it are tried again.
+    /// Sets a budget, or removes it. Deliveries and jobs that wait for it are tried again.
     ///
     /// # Errors
     /// Where a field is not valid, there is no such binding, or there is nothing to remove.
@@ -98,11 +105,13 @@ impl Control {
         period: Period,
         set: Option<SetBudget>,
     ) -> Result<Vec<BudgetView>, ServiceError> {
-        if let Some(binding) = binding.filter(|_| set.is_some()) {
-            self.bindings.get(company, binding)?;
-        }
+        let id = match binding.filter(|_| set.is_some()) {
+            Some(binding) => Some(self.bindings.get(company, binding)?.id),
+            None => None,
+        };
         let ledger = &self.oplog.ledger;
-        let change = ledger.set_budget(company, binding, period, set)?;
+        let of = binding.map(|binding| (binding, id));
+        let change = ledger.set_budget(company, of, period, set)?;
         let subject = match binding {
             Some(binding) => format!("binding {binding}, per {period}"),
             None => format!("company, per {period}"),
@@ -122,7 +131,7 @@ impl Control {
         Ok(all)
     }
 
-    /// Makes deliveries that wait for a budget due now instead of at the next period.
+    /// Makes deliveries and jobs that wait for a budget due now instead of at the next period.
     async fn hurry(&self, company: &CompanyId) -> Result<(), ServiceError> {
         let filter =
             DeliveryFilter { status: Some(DeliveryStatus::Pending), ..DeliveryFilter::default() };
@@ -138,6 +147,13 @@ impl Control {
                 let after = Delivery { due_at: Some(self.clock.now()), ..before.clone() };
                 // A delivery that was changed meanwhile is left as it is.
                 self.deliveries.write(&before, &after).await?;
+            }
+        }
+        let mut waiting = self.jobs.all(company);
+        while let Some(before) = waiting.next().await? {
+            if before.waits_for_budget {
+                let after = Job { due_at: Some(self.clock.now()), ..before.clone() };
+                self.jobs.write(&before, &after).await?;
             }
         }
         self.wake.notify_one();

@@ -196,6 +196,7 @@ impl Control {
         self.serving.close(deleted.id).await;
         let registry = (&*self.bindings, &*self.serving);
         deletion::finish(&*self.store, registry, Some(&self.reviews), &deleted).await?;
+        self.oplog.ledger.forget_binding(&deleted).await?;
         self.records.forget_binding(deleted.id);
         self.tenancy.note_forgetting().await?;
         tracing::info!(%company, binding = %key, by = %caller.principal(), "a binding was deleted");

@@ -14,8 +14,9 @@ use memhost_core::{Act, ServiceError, render_recall};
 use memhost_executor::off_executor;
 use memhost_http::{Problem, permission};
 use memhost_types::{
-    BindingKey, ContextBundle, Contribution, DEFAULT_TOKEN_BUDGET, Explanation, FieldError, Intent,
-    OperationKind, QueryRequest, Recall, RecordHandle, Scope, ScoreKind, Snippet,
+    BindingKey, ContextBundle, Contribution, DEFAULT_TOKEN_BUDGET, EXPLORER, Explanation,
+    FieldError, Intent, OperationKind, QueryRequest, Recall, RecordHandle, Scope, ScoreKind,
+    Snippet,
 };
 
 /// The longest text of a result that is shown, in characters.
@@ -121,14 +122,15 @@ async fn ask(
 ) -> Result<Answer, Problem> {
     let scope = request.scope.clone();
     let began = Instant::now();
-    let bundle = view.service.operations().query(&view.caller, request.clone()).await?;
+    let caller = view.caller.clone().through(EXPLORER);
+    let bundle = view.service.operations().query(&caller, request.clone()).await?;
     let took = began.elapsed();
     let explained = match explains && !bundle.snippets.is_empty() {
         // A binding with records in review refuses to explain. The answer is complete without it.
         true => Some(
             view.service
                 .operations()
-                .explain(&view.caller, request)
+                .explain(&caller, request)
                 .await
                 .map_err(|error| error.to_string()),
         ),

@@ -162,17 +162,31 @@ impl Operations {
             self.oplog.metrics.limit_hit("callsPerSecond");
             return Err(Refusal::new(OperationErrorCode::RateLimited, message).retry_after(wait));
         }
-        let costs = may_cost(opened.operation().kind, &serving);
-        if let Some(exceeded) =
-            self.oplog.ledger.check(&scope.company_id, &binding.key, costs).await?
-        {
-            self.oplog.metrics.limit_hit("budget");
-            let wait = exceeded.resets_at.duration_since(self.clock.now());
-            let mut refusal =
-                Refusal::new(OperationErrorCode::BudgetExceeded, exceeded.to_string());
-            refusal.error.retry_after_ms = u64::try_from(wait.as_millis()).ok();
+        if let Some(refusal) = self.over_budget(opened.operation().kind, &serving).await? {
             return Err(refusal);
         }
         Ok(serving)
+    }
+
+    /// The refusal of a call for which a budget has nothing left.
+    ///
+    /// # Errors
+    /// Where what was spent before cannot be read.
+    pub async fn over_budget(
+        &self,
+        kind: OperationKind,
+        serving: &Serving,
+    ) -> Result<Option<Refusal>, StoreError> {
+        let (binding, costs) = (&serving.binding, may_cost(kind, serving));
+        let spender = (&binding.key, Some(binding.id));
+        let Some(exceeded) = self.oplog.ledger.check(&binding.company_id, spender, costs).await?
+        else {
+            return Ok(None);
+        };
+        self.oplog.metrics.limit_hit("budget");
+        let wait = exceeded.resets_at.duration_since(self.clock.now());
+        let mut refusal = Refusal::new(OperationErrorCode::BudgetExceeded, exceeded.to_string());
+        refusal.error.retry_after_ms = u64::try_from(wait.as_millis()).ok();
+        Ok(Some(refusal))
     }
 }

@@ -246,7 +246,7 @@ impl<A: Attempt> Step for Capture<'_, A> {
         answered: &mut Answered<'_>,
         answer: CaptureAnswer,
     ) -> Result<CaptureResponse, Refusal> {
-        let CaptureAnswer { records, jobs, usage } = answer;
+        let CaptureAnswer { records, jobs, .. } = answer;
         answered.ending.set_jobs(jobs.clone());
         // Only this answer names the jobs: they are registered even where the records could not be
         // judged.
@@ -266,7 +266,7 @@ impl<A: Attempt> Step for Capture<'_, A> {
             jobs,
             held: None,
             in_review,
-            usage,
+            usage: answered.usage(),
         })
     }
 

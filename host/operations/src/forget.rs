@@ -229,7 +229,7 @@ impl Step for Forget {
         Ok(ForgetResponse {
             operation_id: answered.id(),
             outcomes: outcomes.collect(),
-            usage: answer.usage,
+            usage: answered.usage(),
         })
     }
 }

@@ -61,7 +61,7 @@ impl Step for Get {
     async fn finish(
         &mut self,
         answered: &mut Answered<'_>,
-        (record, usage): Self::Answer,
+        (record, _): Self::Answer,
     ) -> Result<GetResponse, Refusal> {
         let mut found: Vec<Snippet> = record.into_iter().collect();
         answered.keep_partitions(&self.request.scope, &mut found).await?;
@@ -77,6 +77,7 @@ impl Step for Get {
             }
             None => None,
         };
-        Ok(GetResponse { operation_id: answered.id(), record, row, usage })
+        let (operation_id, usage) = (answered.id(), answered.usage());
+        Ok(GetResponse { operation_id, record, row, usage })
     }
 }

@@ -114,7 +114,7 @@ impl Step for List {
         answered: &mut Answered<'_>,
         answer: ListAnswer,
     ) -> Result<ListPage, Refusal> {
-        let ListAnswer { mut items, mut next, mut truncated, mut usage } = answer;
+        let ListAnswer { mut items, mut next, mut truncated, usage: _ } = answer;
         moves_on(answered.serving, self.cursor.as_deref(), next.as_deref())?;
         for page in 1.. {
             let found = items.len();
@@ -129,14 +129,14 @@ impl Step for List {
             let Some(cursor) = next.clone().filter(|_| is_emptied) else { break };
             let further = self.further(answered, cursor.clone()).await?;
             moves_on(answered.serving, Some(&cursor), further.next.as_deref())?;
-            answered.ending.add_usage(further.usage.clone());
-            usage.extend(further.usage);
+            answered.ending.add_usage(further.usage);
             (items, next, truncated) = (further.items, further.next, further.truncated);
         }
         answered.show_corrections(&mut items).await?;
         answered.returns(&items);
         let digest = self.digest(answered.serving);
         let next_cursor = next.map(|cursor| answered.host.cursors.seal(&digest, cursor.as_bytes()));
-        Ok(ListPage { operation_id: answered.id(), items, next_cursor, truncated, usage })
+        let (operation_id, usage) = (answered.id(), answered.usage());
+        Ok(ListPage { operation_id, items, next_cursor, truncated, usage })
     }
 }

@@ -225,9 +225,10 @@ impl Answered<'_> {
         self.ending.id()
     }
 
-    /// The usage that providers reported so far.
-    pub(crate) fn usage(&self) -> Vec<Usage> {
-        self.ending.operation().usage.clone()
+    /// What was used so far: what providers answered, what they reported with `meter`, and what the
+    /// host's own imports used.
+    pub(crate) fn usage(&mut self) -> Vec<Usage> {
+        self.ending.usage().to_vec()
     }
 
     /// Records that these snippets, at most so many of them, are what the caller gets.

@@ -278,6 +278,12 @@ impl OpenOperation {
         self.metered.extend(usage);
     }
 
+    /// Its usage by now, what was used beside the answer included.
+    pub fn usage(&mut self) -> &[Usage] {
+        self.merge_metered();
+        &self.operation.usage
+    }
+
     /// Adds a further call of the provider that belongs to the same operation.
     pub fn add_call(&mut self, log: Vec<LogLine>, provider_us: u64) {
         let operation = self.change();
@@ -437,6 +443,9 @@ impl OpenOperation {
     }
 
     fn merge_metered(&mut self) {
+        if self.metered.is_empty() {
+            return;
+        }
         let metered = std::mem::take(&mut self.metered);
         self.change().usage.extend(metered);
     }

@@ -12,8 +12,8 @@ use uuid::Uuid;
 use super::bounds::check_context_id;
 use super::named::named;
 use super::{
-    AgentId, AttributionMode, BillingType, BindingKey, CompanyId, FieldError, JsonObject,
-    Microcents, Operation, OperationId, Principal, TextId as _,
+    AgentId, AttributionMode, BillingType, BindingId, BindingKey, CompanyId, FieldError,
+    JsonObject, Microcents, Operation, OperationId, Principal, TextId as _,
 };
 
 named!(
@@ -38,6 +38,9 @@ pub struct CostEvent {
     pub operation_id: OperationId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding_key: Option<BindingKey>,
+    /// Its id: another binding may have had its key before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding_id: Option<BindingId>,
     /// The agent that it is for, or else who asked, such as `operator`.
     pub agent_id: AgentId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,6 +88,8 @@ pub struct CostEventFilter {
     #[schemars(with = "Option<super::schema::OutsideId>")]
     pub issue_id: Option<String>,
     #[schemars(with = "Option<super::schema::OutsideId>")]
+    pub project_id: Option<String>,
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub run_id: Option<String>,
     /// Occurred at this moment or later.
     pub since: Option<Timestamp>,
@@ -100,6 +105,7 @@ impl CostEventFilter {
     /// The first field at fault.
     pub fn check(&self) -> Result<(), FieldError> {
         check_context_id("issueId", self.issue_id.as_deref())?;
+        check_context_id("projectId", self.project_id.as_deref())?;
         check_context_id("runId", self.run_id.as_deref())
     }
 
@@ -108,6 +114,10 @@ impl CostEventFilter {
         self.binding_key.as_ref().is_none_or(|wanted| event.binding_key.as_ref() == Some(wanted))
             && self.agent_id.as_ref().is_none_or(|wanted| event.agent_id == *wanted)
             && self.issue_id.as_ref().is_none_or(|wanted| event.issue_id.as_ref() == Some(wanted))
+            && self
+                .project_id
+                .as_ref()
+                .is_none_or(|wanted| event.project_id.as_ref() == Some(wanted))
             && self
                 .run_id
                 .as_ref()
@@ -132,6 +142,7 @@ impl CostEvent {
                 company_id: operation.company_id.clone(),
                 operation_id: operation.id,
                 binding_key: operation.binding_key.clone(),
+                binding_id: operation.binding_id,
                 agent_id: agent_of(operation),
                 issue_id: about.issue().map(str::to_owned),
                 project_id: about.project().map(str::to_owned),
@@ -144,7 +155,7 @@ impl CostEvent {
                 } else {
                     CostStatus::Unpriced
                 },
-                model: usage.model.clone().unwrap_or_else(|| UNKNOWN.to_owned()),
+                model: usage.model_name().to_owned(),
                 input_tokens: usage.input_tokens.unwrap_or(0),
                 cached_input_tokens: usage.cached_input_tokens.unwrap_or(0),
                 output_tokens: usage.output_tokens.unwrap_or(0),
@@ -157,10 +168,10 @@ impl CostEvent {
 }
 
 /// The value of an unknown field of a cost event.
-const UNKNOWN: &str = "unknown";
+pub(super) const UNKNOWN: &str = "unknown";
 
 /// The agent that an operation is for, or else who asked: the ledger has no row without one.
-fn agent_of(operation: &Operation) -> AgentId {
+pub(super) fn agent_of(operation: &Operation) -> AgentId {
     let asked =
         || AgentId::parse(&operation.principal.to_string()).or_else(|_| AgentId::parse(UNKNOWN));
     match operation.agent() {
@@ -380,6 +391,9 @@ pub struct Budget {
     /// The binding; absent: all bindings together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding_key: Option<BindingKey>,
+    /// Its id: a budget ends with its binding, and no other binding of the same key has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding_id: Option<BindingId>,
     /// Over which time.
     pub period: Period,
     /// The limit, and the share at which a warning is sent.

@@ -102,6 +102,9 @@ pub struct Job {
     /// Why the last attempt did not succeed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Whether it waits until its binding may spend again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits_for_budget: bool,
     /// Whether the provider says that it can be tried again; absent: not stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_retryable: Option<bool>,

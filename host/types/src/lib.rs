@@ -72,8 +72,8 @@ pub use ipnet::IpNet;
 pub use job::{Job, JobFilter, JobId, JobRunner};
 pub use json_text::repair_surrogates;
 pub use operation::{
-    Alike, LogLine, Operation, OperationError, OperationErrorCode, OperationFilter, OperationKind,
-    OperationPage, Outcome, PayloadSnapshot,
+    Alike, EXPLORER, LogLine, Operation, OperationError, OperationErrorCode, OperationFilter,
+    OperationKind, OperationPage, Outcome, PayloadSnapshot,
 };
 pub use origin::{Host, Origin, OriginError, Scheme, Target as HttpTarget};
 pub use pages::Pages;

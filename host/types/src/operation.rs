@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub use self::alike::Alike;
+pub use self::derived::EXPLORER;
 pub use self::filter::OperationFilter;
 use super::named::named;
 use super::{
@@ -403,6 +404,11 @@ impl OperationErrorCode {
                 | Self::DiskFull
                 | Self::ProviderLoading
         )
+    }
+
+    /// Whether the host itself put work off: nothing was tried, so nothing has failed.
+    pub fn puts_off(self) -> bool {
+        self.is_a_wait() || matches!(self, Self::BudgetExceeded)
     }
 
     /// Whether the same request may succeed later, as `error` in `wit/types.wit` says it of a

@@ -7,8 +7,10 @@ use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::cost::agent_of;
 use super::{
-    AgentId, AttributionMode, BindingKey, Microcents, Operation, OperationKind, Outcome, Usage,
+    AgentId, AttributionMode, BindingId, BindingKey, Microcents, Operation, OperationKind, Outcome,
+    Usage,
 };
 
 /// The key of a row. The day is a day in UTC.
@@ -20,12 +22,15 @@ pub struct RollupKey {
     /// The binding; absent if none was resolved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding_key: Option<BindingKey>,
-    /// Which agent acted.
+    /// Its id: another binding may have had its key before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding_id: Option<BindingId>,
+    /// The agent that it is for, or else who asked, as in cost events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// Whom the usage names; for what has no usage, the provider that answered.
     pub provider: String,
-    /// Which model; absent for what has none.
+    /// Which model; `unknown` for usage that names none, and absent for what has no usage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
@@ -44,11 +49,16 @@ pub struct Counts {
     pub queries: u64,
     /// `query` operations that succeeded and returned nothing.
     pub empty_queries: u64,
+    /// Those of the queries that an agent or a run asked, and no person who looks.
+    pub recalls: u64,
+    /// Those of the recalls that returned nothing.
+    pub empty_recalls: u64,
     /// `correct` operations that succeeded.
     pub corrections: u64,
     /// `extraction` operations.
     pub extractions: u64,
-    /// `extraction` operations that did not succeed.
+    /// `extraction` operations that were tried and did not succeed. One that waits, such as for a
+    /// budget, has not failed.
     pub extraction_failures: u64,
     /// Operations that succeeded.
     pub succeeded: u64,
@@ -127,26 +137,29 @@ impl Latencies {
 }
 
 impl RollupKey {
-    fn of(operation: &Operation, provider: &str, model: Option<&String>) -> Self {
+    fn of(operation: &Operation, provider: &str, model: Option<&str>) -> Self {
         Self {
             day: TimeZone::UTC.to_datetime(operation.started_at).date(),
             binding_key: operation.binding_key.clone(),
-            agent_id: operation.agent().cloned(),
+            binding_id: operation.binding_id,
+            agent_id: Some(agent_of(operation)),
             provider: provider.to_owned(),
-            model: model.cloned(),
+            model: model.map(str::to_owned),
         }
     }
 }
 
 impl Counts {
     /// Each number.
-    fn all(&mut self) -> [&mut u64; 15] {
+    fn all(&mut self) -> [&mut u64; 17] {
         [
             &mut self.operations,
             &mut self.reads,
             &mut self.writes,
             &mut self.queries,
             &mut self.empty_queries,
+            &mut self.recalls,
+            &mut self.empty_recalls,
             &mut self.corrections,
             &mut self.extractions,
             &mut self.extraction_failures,
@@ -173,7 +186,7 @@ impl Rollup {
         rows.extend(Self::again(operation, operation.count.saturating_sub(1)));
         rows.extend(operation.usage.iter().map(|usage| {
             let used = Self::used(usage);
-            (key(&usage.provider, usage.model.as_ref()), used)
+            (key(&usage.provider, Some(usage.model_name())), used)
         }));
         rows
     }
@@ -199,6 +212,9 @@ impl Rollup {
         let (kind, outcome) = (operation.kind, operation.outcome);
         let one = u64::from;
         let succeeded = outcome == Outcome::Succeeded;
+        let is_query = kind == OperationKind::Query && succeeded;
+        let is_empty = is_query && operation.record_count == 0;
+        let is_agents = is_query && operation.is_agents();
         let mut latency = Latencies::default();
         if let Some(us) = operation.latency_us {
             latency.add(us);
@@ -207,13 +223,15 @@ impl Rollup {
             operations: 1,
             reads: one(kind.is_read()),
             writes: one(kind.is_write()),
-            queries: one(kind == OperationKind::Query && succeeded),
-            empty_queries: one(kind == OperationKind::Query
-                && succeeded
-                && operation.record_count == 0),
+            queries: one(is_query),
+            empty_queries: one(is_empty),
+            recalls: one(is_agents),
+            empty_recalls: one(is_empty && is_agents),
             corrections: one(kind == OperationKind::Correct && succeeded),
             extractions: one(kind == OperationKind::Extraction),
-            extraction_failures: one(kind == OperationKind::Extraction && !succeeded),
+            extraction_failures: one(kind == OperationKind::Extraction
+                && !succeeded
+                && !operation.is_put_off()),
             succeeded: one(succeeded),
             failed: one(matches!(
                 outcome,

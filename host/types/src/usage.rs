@@ -134,6 +134,11 @@ impl Usage {
         }
     }
 
+    /// Its model; `unknown` if it names none.
+    pub fn model_name(&self) -> &str {
+        self.model.as_deref().filter(|model| !model.is_empty()).unwrap_or(super::cost::UNKNOWN)
+    }
+
     /// Where its cost is counted. A provider that does not say so works outside of the run's own
     /// accounting: what it is billed by the call is billed directly, anything else nobody counts.
     pub fn attribution(&self) -> AttributionMode {

@@ -38,6 +38,7 @@ impl Provider for CrossAgent {
         let mut description = Description::new("cross-agent", env!("CARGO_PKG_VERSION"), summary);
         "Cross-Agent".clone_into(&mut description.name);
         description.config_schema = Some(schema());
+        description.capabilities.provider_managed_extraction = true;
         description.capabilities.async_extraction = true;
         description
             .require(Permission::Storage(1 << 30), "Items and their index are stored in it")

@@ -340,15 +340,21 @@ async fn evaluation_is_computed_from_records() {
     let (_host, api) = extracting().await;
     let first = api.capture("acme", "alpha").await.fine()["records"][0].clone();
     api.capture("acme", "beta").await.fine();
+    let of_run = json!({"companyId": "acme", "runId": "r2"});
     for text in ["alpha", "beta", "gamma"] {
-        api.query("acme", text).await;
+        let asked = json!({"scope": of_run, "query": text});
+        api.post("/runtime/v1/companies/acme/query", &asked).await.fine();
     }
+    // A person who looks changes nothing.
+    api.query("acme", "delta").await;
+    let look = json!({"scope": {"companyId": "acme"}, "handle": first});
+    api.post("/runtime/v1/companies/acme/get", &look).await.fine();
     let report = api.get(&path("evaluation")).await;
     let total = &report["total"];
     assert_eq!((&total["queries"], &total["recallHitRate"]), (&json!(3), &json!(0.0)), "{report}");
     assert!((total["emptyQueryRate"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-9);
     // One record is opened and the other cited, so both queries count as hits.
-    let get = json!({"scope": {"companyId": "acme"}, "handle": first});
+    let get = json!({"scope": of_run, "handle": first});
     api.post("/runtime/v1/companies/acme/get", &get).await.fine();
     assert_eq!(api.get(&path("evaluation")).await["total"]["recallHitRate"], 0.5);
     let beta = json!({"scope": {"companyId": "acme"}, "query": "beta"});
@@ -369,4 +375,25 @@ async fn evaluation_is_computed_from_records() {
         "{report}"
     );
     assert_eq!(report["bindings"][0]["bindingKey"], "extracts");
+}
+
+/// A job that waits for a budget is looked at when there is one, and leaves no operations until
+/// then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_waits_for_a_budget_runs_when_it_is_raised() {
+    let (_host, api) = extracting().await;
+    // Of no effect yet: the capture that leaves the job may still be paid.
+    api.capture("acme", "metered 1").await.fine();
+    api.put(&path("budgets/day"), &json!({"limitCents": 2})).await.fine();
+    let captured = api.capture("acme", "job slices 3000").await.fine();
+    assert_eq!(captured["jobs"].as_array().unwrap().len(), 1, "{captured}");
+    api.put(&path("budgets/day"), &json!({"limitCents": 1})).await.fine();
+    let job = api.get(&path("jobs")).await["items"][0]["id"].as_str().unwrap().to_owned();
+    let job = path(&format!("jobs/{job}"));
+    api.until(&job, |job| job["waitsForBudget"] == true).await;
+    let report = api.get(&path("evaluation")).await;
+    assert_eq!(report["total"]["extractionFailures"], 0, "{report}");
+    api.put(&path("budgets/day"), &json!({"limitCents": 100})).await.fine();
+    api.until(&job, |job| job.get("waitsForBudget").is_none()).await;
+    api.post(&format!("{job}/cancel"), &json!({})).await.fine();
 }

@@ -11,7 +11,8 @@ use crate::components::{CompanyView, Page, QueryParams, View};
 use memhost_core::{Abilities, Act, Service};
 use memhost_http::{Permission, Problem, ProblemCode, parse};
 use memhost_types::{
-    BindingKey, GetRequest, GetResponse, OperationKind, RecordHandle, RecordId, Scope, Snippet,
+    BindingKey, EXPLORER, GetRequest, GetResponse, OperationKind, RecordHandle, RecordId, Scope,
+    Snippet,
 };
 
 /// The context of a page about one record, whose caller has the permission `P` in the company of
@@ -94,6 +95,6 @@ impl<P> RecordView<P> {
             scope: self.scope.clone(),
             handle: self.handle.clone(),
         };
-        Ok(self.service.operations().get(&self.caller, request).await?)
+        Ok(self.service.operations().get(&self.caller.clone().through(EXPLORER), request).await?)
     }
 }

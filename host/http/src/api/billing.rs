@@ -80,6 +80,7 @@ impl CostQuery {
             until: self.until,
             group_by,
             binding_key: self.binding_key,
+            binding_id: None,
         })
     }
 }

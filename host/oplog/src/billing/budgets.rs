@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 use memhost_types::{
-    BindingKey, Budget, BudgetState, BudgetView, CostEvent, Microcents, Period, RollupKey,
+    BindingId, BindingKey, Budget, BudgetState, BudgetView, CostEvent, Microcents, Period,
+    RollupKey,
 };
 
 /// A budget that is used up.
@@ -39,12 +40,15 @@ struct Spent {
     month: u64,
 }
 
+/// A binding by its key and its id: another one of the same key has spent nothing of its own.
+pub(super) type Spender = (Option<BindingKey>, Option<BindingId>);
+
 /// The spending of one company in the present day and month, by binding.
 #[derive(Debug)]
 pub(super) struct Spending {
     day: Date,
     month: Date,
-    by_binding: HashMap<Option<BindingKey>, Spent>,
+    by_binding: HashMap<Spender, Spent>,
 }
 
 impl Spending {
@@ -56,13 +60,13 @@ impl Spending {
         let (day, month) = (Period::Day.start(now), Period::Month.start(now));
         let mut spending = Self { day, month, by_binding: HashMap::new() };
         for (key, cost) in rows {
-            spending.count(key.day, key.binding_key, cost);
+            spending.count(key.day, (key.binding_key, key.binding_id), cost);
         }
         spending
     }
 
     /// Counts what was spent on a day.
-    fn count(&mut self, day: Date, binding: Option<BindingKey>, cost: Microcents) {
+    fn count(&mut self, day: Date, binding: Spender, cost: Microcents) {
         let spent = self.by_binding.entry(binding).or_default();
         if day == self.day {
             spent.day = spent.day.saturating_add(cost.0);
@@ -73,7 +77,8 @@ impl Spending {
     }
 
     pub(super) fn count_event(&mut self, event: &CostEvent) {
-        self.count(Period::Day.start(event.occurred_at), event.binding_key.clone(), event.cost);
+        let spender = (event.binding_key.clone(), event.binding_id);
+        self.count(Period::Day.start(event.occurred_at), spender, event.cost);
     }
 
     /// A new day, or a new month, begins with nothing spent.
@@ -90,8 +95,8 @@ impl Spending {
     }
 
     /// The spending of a binding in the present month.
-    pub(super) fn of_binding(&self, binding: &BindingKey) -> Microcents {
-        Microcents(self.by_binding.get(&Some(binding.clone())).map_or(0, |spent| spent.month))
+    pub(super) fn of_binding(&self, binding: &Spender) -> Microcents {
+        Microcents(self.by_binding.get(binding).map_or(0, |spent| spent.month))
     }
 
     /// The spending of a budget.
@@ -101,7 +106,10 @@ impl Spending {
             Period::Month => spent.month,
         };
         let sum = match &budget.binding_key {
-            Some(_) => self.by_binding.get(&budget.binding_key).map_or(0, period),
+            Some(key) => {
+                let spender = (Some(key.clone()), budget.binding_id);
+                self.by_binding.get(&spender).map_or(0, period)
+            }
             None => self.by_binding.values().map(period).fold(0, u64::saturating_add),
         };
         Microcents(sum)

@@ -12,8 +12,8 @@ use super::sums::{SumsQuery, days};
 use super::{BillingError, Ledger};
 use memhost_store as store;
 use memhost_types::{
-    BindingKey, CompanyId, FieldError, Operation, OperationFilter, OperationKind, Outcome,
-    RecordHandle, Rollup,
+    BindingId, BindingKey, CompanyId, FieldError, Operation, OperationFilter, OperationKind,
+    Outcome, RecordHandle, Rollup,
 };
 
 /// A record counts as used when that happens within this time after the query that returned it.
@@ -28,11 +28,14 @@ pub struct Evaluation {
     /// Which binding; absent for all together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub binding_key: Option<BindingKey>,
-    /// Queries that succeeded.
+    /// Its id: another binding may have had its key before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding_id: Option<BindingId>,
+    /// Queries of agents and runs that succeeded. What a person looks for counts nowhere here.
     pub queries: u64,
     /// Recall hit rate: the share of the queries that returned something of which a returned record
-    /// was opened (`get`), cited (`citedRecords` in the metadata of a capture or upsert) or
-    /// corrected within 24 hours. Absent without queries.
+    /// was opened by an agent or a run (`get`), cited (`citedRecords` in the metadata of a capture
+    /// or upsert) or corrected within 24 hours. Absent without queries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recall_hit_rate: Option<f64>,
     /// Empty query rate: the share of the queries that returned nothing. Absent without queries.
@@ -40,7 +43,7 @@ pub struct Evaluation {
     pub empty_query_rate: Option<f64>,
     /// Manual corrections: `correct` operations that succeeded.
     pub corrections: u64,
-    /// Extraction failures: `extraction` operations that did not succeed.
+    /// Extraction failures: `extraction` operations that were tried and did not succeed.
     pub extraction_failures: u64,
     /// Operations that succeeded.
     pub succeeded: u64,
@@ -64,6 +67,9 @@ pub struct EvaluationReport {
     pub is_complete: bool,
 }
 
+/// A binding by its key and its id.
+type Of = (Option<BindingKey>, Option<BindingId>);
+
 #[derive(Debug, Clone, Copy, Default)]
 struct Hits {
     answered: u64,
@@ -81,21 +87,22 @@ impl Ledger {
         query: &SumsQuery,
     ) -> Result<EvaluationReport, BillingError> {
         let (since, until) = days(query, self.clock.now())?;
-        let mut sums: HashMap<Option<BindingKey>, Rollup> = HashMap::new();
+        let mut sums: HashMap<Of, Rollup> = HashMap::new();
         let mut total = Rollup::default();
         for (key, row) in self.store.rollups(company, since, until).await? {
             total.add(&row);
-            sums.entry(key.binding_key).or_default().add(&row);
+            sums.entry((key.binding_key, key.binding_id)).or_default().add(&row);
         }
         let (hits, is_complete) = self.hits(company, since, until).await?;
         let mut bindings: Vec<Evaluation> = sums
             .into_iter()
             .filter_map(|(key, row)| {
                 let hits = hits.get(&key).copied().unwrap_or_default();
-                key.map(|key| evaluation(Some(key), &row, hits))
+                key.0.is_some().then(|| evaluation(key, &row, hits))
             })
             .collect();
-        bindings.sort_by(|a, b| a.binding_key.cmp(&b.binding_key));
+        bindings
+            .sort_by(|a, b| (&a.binding_key, a.binding_id).cmp(&(&b.binding_key, b.binding_id)));
         let all = hits.values().fold(Hits::default(), |sum, hits| Hits {
             answered: sum.answered + hits.answered,
             hit: sum.hit + hits.hit,
@@ -104,7 +111,7 @@ impl Ledger {
             since,
             until,
             bindings,
-            total: evaluation(None, &total, all),
+            total: evaluation((None, None), &total, all),
             is_complete,
         })
     }
@@ -115,7 +122,7 @@ impl Ledger {
         company: &CompanyId,
         since: Date,
         until: Date,
-    ) -> Result<(HashMap<Option<BindingKey>, Hits>, bool), BillingError> {
+    ) -> Result<(HashMap<Of, Hits>, bool), BillingError> {
         let start = |day: Date| day.to_zoned(TimeZone::UTC).map(|day| day.timestamp());
         let wrong = |error: jiff::Error| FieldError::new("since", error.to_string());
         let (from, to) =
@@ -124,7 +131,7 @@ impl Ledger {
         let until = to.checked_add(USED_WITHIN).map_err(wrong)?;
         let filter =
             OperationFilter { since: Some(from), until: Some(until), ..OperationFilter::default() };
-        let mut used: HashMap<(Option<BindingKey>, RecordHandle), Vec<Timestamp>> = HashMap::new();
+        let mut used: HashMap<(Of, RecordHandle), Vec<Timestamp>> = HashMap::new();
         let (mut hits, mut read) = (HashMap::<_, Hits>::new(), 0);
         let mut operations = store::scan_operations(&*self.store, company, &filter);
         while let Some(operation) = operations.next().await? {
@@ -132,7 +139,7 @@ impl Ledger {
                 return Ok((hits, false));
             }
             read += 1;
-            let binding = operation.binding_key.clone();
+            let binding = (operation.binding_key.clone(), operation.binding_id);
             for handle in uses(&operation) {
                 used.entry((binding.clone(), handle.clone()))
                     .or_default()
@@ -141,6 +148,7 @@ impl Ledger {
             let is_answer = operation.kind == OperationKind::Query
                 && operation.outcome == Outcome::Succeeded
                 && operation.record_count > 0
+                && operation.is_agents()
                 && operation.started_at < to;
             if is_answer {
                 let is_used = |handle: &RecordHandle| {
@@ -159,22 +167,27 @@ impl Ledger {
     }
 }
 
-/// The records that an operation used.
+/// The records that an operation used. A correction says that a record was read, whoever makes it;
+/// that a person opens one says nothing of recall.
 fn uses(operation: &Operation) -> impl Iterator<Item = &RecordHandle> {
-    let opens = matches!(operation.kind, OperationKind::Get | OperationKind::Correct)
-        && operation.outcome == Outcome::Succeeded;
+    let is_use = match operation.kind {
+        OperationKind::Get => operation.is_agents(),
+        kind => kind == OperationKind::Correct,
+    };
+    let opens = is_use && operation.outcome == Outcome::Succeeded;
     operation.records.iter().filter(move |_| opens).chain(&operation.cited)
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a rate")]
-fn evaluation(binding_key: Option<BindingKey>, sums: &Rollup, hits: Hits) -> Evaluation {
+fn evaluation((binding_key, binding_id): Of, sums: &Rollup, hits: Hits) -> Evaluation {
     let counts = &sums.counts;
     let rate = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
     Evaluation {
         binding_key,
-        queries: counts.queries,
+        binding_id,
+        queries: counts.recalls,
         recall_hit_rate: rate(hits.hit, hits.answered),
-        empty_query_rate: rate(counts.empty_queries, counts.queries),
+        empty_query_rate: rate(counts.empty_recalls, counts.recalls),
         corrections: counts.corrections,
         extraction_failures: counts.extraction_failures,
         succeeded: counts.succeeded,

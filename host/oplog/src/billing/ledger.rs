@@ -11,8 +11,8 @@ use super::rows::{self, budget_key};
 use memhost_ports::Clock;
 use memhost_store::{self as store, Change, Store, StoreError, Table, TableWrite};
 use memhost_types::{
-    BindingKey, Budget, BudgetState, BudgetView, CompanyId, CostEvent, FieldError, Microcents,
-    Operation, Period, SetBudget,
+    Binding, BindingId, BindingKey, Budget, BudgetState, BudgetView, CompanyId, CostEvent,
+    FieldError, Microcents, Operation, Period, SetBudget,
 };
 
 /// Why a call about costs or budgets failed.
@@ -132,7 +132,7 @@ impl Ledger {
     pub async fn check(
         &self,
         company: &CompanyId,
-        binding: &BindingKey,
+        (binding, id): (&BindingKey, Option<BindingId>),
         costs: MayCost,
     ) -> Result<Option<Exceeded>, StoreError> {
         // Also without a budget: what is spent from here on is counted for a budget that is set
@@ -145,14 +145,18 @@ impl Ledger {
         spending.turn(now);
         let is_free = match costs {
             MayCost::Nothing => true,
-            MayCost::IfItDidBefore => spending.of_binding(binding) == Microcents::default(),
+            MayCost::IfItDidBefore => {
+                spending.of_binding(&(Some(binding.clone()), id)) == Microcents::default()
+            }
             MayCost::Something => false,
         };
         if is_free {
             return Ok(None);
         }
-        let of_binding =
-            |budget: &&Budget| budget.binding_key.as_ref().is_none_or(|key| key == binding);
+        let of_binding = |budget: &&Budget| {
+            let is_its = |key| key == binding && budget.binding_id == id;
+            budget.binding_key.as_ref().is_none_or(is_its)
+        };
         let views = budgets
             .iter()
             .filter(of_binding)
@@ -227,17 +231,41 @@ impl Ledger {
         Ok(())
     }
 
-    /// The change that sets a budget, or removes it.
+    /// Removes the budgets of a deleted binding: they belong to no other one of its key.
+    ///
+    /// # Errors
+    /// Where they cannot be removed.
+    pub async fn forget_binding(&self, binding: &Binding) -> Result<(), StoreError> {
+        let company = &binding.company_id;
+        let is_its = |budget: &Budget| {
+            budget.binding_key.as_ref() == Some(&binding.key)
+                && budget.binding_id == Some(binding.id)
+        };
+        let Some(account) = self.known(company) else { return Ok(()) };
+        let own: Vec<Budget> =
+            account.lock().budgets.iter().filter(|b| is_its(b)).cloned().collect();
+        let gone = own.iter().map(|budget| {
+            let key = budget_key(company, Some(&binding.key), budget.period);
+            Change::always(Table::Budgets, key, None)
+        });
+        store::write(&*self.store, &gone.collect::<Vec<_>>()).await?;
+        account.lock().budgets.retain(|budget| !is_its(budget));
+        Ok(())
+    }
+
+    /// The change that sets a budget, or removes it. `binding`: its key, and its id where it is
+    /// there.
     ///
     /// # Errors
     /// Where a field is not valid, or there is nothing to remove.
     pub fn set_budget(
         &self,
         company: &CompanyId,
-        binding: Option<&BindingKey>,
+        binding: Option<(&BindingKey, Option<BindingId>)>,
         period: Period,
         set: Option<SetBudget>,
     ) -> Result<BudgetChange, BillingError> {
+        let (binding, binding_id) = binding.map_or((None, None), |(key, id)| (Some(key), id));
         let own =
             |budget: &&Budget| budget.binding_key.as_ref() == binding && budget.period == period;
         let before = self
@@ -251,7 +279,8 @@ impl Ledger {
             Some(set) => {
                 check_warn_share(&set)?;
                 let (company_id, binding_key) = (company.clone(), binding.cloned());
-                Some(Budget { company_id, binding_key, period, set, set_at: self.clock.now() })
+                let set_at = self.clock.now();
+                Some(Budget { company_id, binding_key, binding_id, period, set, set_at })
             }
         };
         let new = after.as_ref().map(|budget| store::encode("budget", budget)).transpose()?;

@@ -9,7 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{BillingError, Ledger};
-use memhost_types::{BindingKey, CompanyId, Counts, FieldError, Microcents, Rollup, RollupKey};
+use memhost_types::{
+    BindingId, BindingKey, CompanyId, Counts, FieldError, Microcents, Rollup, RollupKey,
+};
 
 /// How sums are grouped.
 #[derive(
@@ -66,6 +68,9 @@ pub struct SumsRow {
     pub day: Option<Date>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub binding_key: Option<String>,
+    /// Another binding may have had the key before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding_id: Option<BindingId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,6 +140,8 @@ pub struct SumsQuery {
     pub group_by: Vec<GroupBy>,
     /// Only this binding.
     pub binding_key: Option<BindingKey>,
+    /// Only the binding of this id.
+    pub binding_id: Option<BindingId>,
 }
 
 impl Ledger {
@@ -158,6 +165,7 @@ impl Ledger {
                 .binding_key
                 .as_ref()
                 .is_some_and(|wanted| key.binding_key.as_ref() != Some(wanted))
+                || query.binding_id.is_some_and(|wanted| key.binding_id != Some(wanted))
             {
                 continue;
             }
@@ -169,9 +177,12 @@ impl Ledger {
         }
         let row = |(group, (key, sums)): ([Option<String>; 5], (RollupKey, Rollup))| {
             let [day, binding_key, agent_id, provider, model] = group;
+            let has_binding = binding_key.is_some();
             SumsRow {
                 day: day.map(|_| key.day),
-                binding_key,
+                binding_key: binding_key
+                    .map(|_| key.binding_key.map(|key| key.to_string()).unwrap_or_default()),
+                binding_id: has_binding.then_some(key.binding_id).flatten(),
                 agent_id,
                 provider,
                 model,
@@ -201,7 +212,10 @@ pub(super) fn days(query: &SumsQuery, now: Timestamp) -> Result<(Date, Date), Fi
 fn of(key: &RollupKey, by: GroupBy) -> String {
     match by {
         GroupBy::Day => key.day.to_string(),
-        GroupBy::Binding => key.binding_key.as_ref().map(ToString::to_string).unwrap_or_default(),
+        GroupBy::Binding => {
+            let id = key.binding_id.map(|id| id.to_string()).unwrap_or_default();
+            format!("{}\0{id}", key.binding_key.as_ref().map_or("", |key| key.as_str()))
+        }
         GroupBy::Agent => key.agent_id.as_ref().map(ToString::to_string).unwrap_or_default(),
         GroupBy::Provider => key.provider.clone(),
         GroupBy::Model => key.model.clone().unwrap_or_default(),

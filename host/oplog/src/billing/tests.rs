@@ -14,6 +14,8 @@ use memhost_types::{
     Principal, SetBudget,
 };
 
+mod figures;
+
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 
 struct Host {
@@ -40,8 +42,9 @@ impl Host {
     /// Sets a budget of so many cents, and writes it.
     async fn budget(&self, binding: Option<&str>, period: Period, cents: u64) {
         let set: SetBudget = serde_json::from_value(json!({"limitCents": cents})).unwrap();
-        let binding = binding.map(|key| key.parse().unwrap());
-        let change = self.ledger.set_budget(&acme(), binding.as_ref(), period, Some(set)).unwrap();
+        let binding: Option<BindingKey> = binding.map(|key| key.parse().unwrap());
+        let change = binding.as_ref().map(|key| (key, None));
+        let change = self.ledger.set_budget(&acme(), change, period, Some(set)).unwrap();
         store::write(&*self.store, std::slice::from_ref(&change.change)).await.unwrap();
         self.ledger.apply(&acme(), change);
     }
@@ -52,7 +55,7 @@ impl Host {
 
     async fn check_as(&self, binding: &str, costs: MayCost) -> Option<Exceeded> {
         let binding: BindingKey = binding.parse().unwrap();
-        self.ledger.check(&acme(), &binding, costs).await.unwrap()
+        self.ledger.check(&acme(), (&binding, None), costs).await.unwrap()
     }
 
     /// Charges an operation and writes it with its events.
@@ -210,7 +213,7 @@ async fn no_operation_waits_for_another_companys_account() {
     host.check("b").await;
     let zeta = company("zeta");
     let key: BindingKey = "b".parse().unwrap();
-    host.ledger.check(&zeta, &key, MayCost::Something).await.unwrap();
+    host.ledger.check(&zeta, (&key, None), MayCost::Something).await.unwrap();
     let account = host.ledger.known(&acme()).unwrap();
     let _held = account.lock();
     let of_zeta = operation(
@@ -508,12 +511,14 @@ async fn a_query_hits_if_a_record_of_it_is_used_within_a_day() {
     let host = Host::new().await;
     let at = |hours| NOON + SignedDuration::from_hours(hours);
     let write = |sequence, at: Timestamp, kind: &str, record: &str| {
-        let fields = json!({"kind": kind, "recordCount": 1, "records": [handle(record)]});
+        let fields = json!({
+            "kind": kind, "recordCount": 1, "records": [handle(record)], "scope": {"companyId": "acme", "runId": "r1"},
+        });
         host.run(operation(sequence, at, &fields))
     };
     write(1, at(0), "query", "r1").await;
     write(2, at(0), "query", "r2").await;
-    host.run(operation(3, at(1), &json!({}))).await;
+    host.run(operation(3, at(1), &json!({"scope": {"companyId": "acme", "runId": "r1"}}))).await;
     write(4, at(23), "get", "r1").await;
     write(5, at(25), "get", "r2").await;
     host.clock.advance(DAY * 2);

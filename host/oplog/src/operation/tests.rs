@@ -260,6 +260,8 @@ async fn what_an_operation_cost_is_written_with_it_and_told_if_a_budget_turns() 
     let CallTrace { log, provider_us, .. } = trace("");
     ending.answered(CallTrace { log, provider_us, metered: usage(cents(2)) });
     ending.add_usage(usage(cents(3)));
+    // The answer has it, and it is counted once all the same.
+    assert_eq!(ending.usage().len(), 2);
     ending.charge().unwrap();
     ending.complete(Ended::Succeeded(()), Vec::new()).await.into_result().unwrap();
     let operation = host.only().await;

@@ -189,6 +189,7 @@ pub(super) fn sum(company: &CompanyId, key: &RollupKey) -> Vec<u8> {
         key.agent_id.as_ref().map_or("", |id| id.as_str()),
         &key.provider,
         key.model.as_deref().unwrap_or_default(),
+        &key.binding_id.map(|id| id.0.to_string()).unwrap_or_default(),
     ];
     for part in parts {
         bytes.extend_from_slice(&u32::try_from(part.len()).unwrap_or(u32::MAX).to_be_bytes());

@@ -257,6 +257,7 @@ mod tests {
         let key = |number: usize, day: Date| RollupKey {
             day,
             binding_key: "memory".parse().ok(),
+            binding_id: None,
             agent_id: format!("agent-{number}").parse().ok(),
             provider: format!("provider-{number}"),
             model: Some(format!("model-{number}")),

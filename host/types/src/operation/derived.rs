@@ -1,7 +1,10 @@
 //! What follows from an operation's record, and taking the text out of it.
 
-use super::{LogLine, Operation};
+use super::{LogLine, Operation, Outcome};
 use crate::{About, AgentId, RecordHandle};
+
+/// The client that the pages of the explorer call themselves. Only a person looks at them.
+pub const EXPLORER: &str = "explorer";
 
 impl Operation {
     /// What it is about.
@@ -17,6 +20,26 @@ impl Operation {
     /// The run that it counts for.
     pub fn run(&self) -> Option<&str> {
         self.about().run()
+    }
+
+    /// Whether an agent or a run reads or writes with it, and no person who looks: it names an
+    /// agent or a run, an agent asked, or a program that speaks MCP did. What the explorer reads is
+    /// never an agent's, also in an agent's scope.
+    pub fn is_agents(&self) -> bool {
+        let via = self.source.as_ref().and_then(|source| source.external_ref.as_deref());
+        let is_mcp = via.is_some_and(|via| via == "mcp" || via.starts_with("mcp:"));
+        let about = self.about();
+        via != Some(EXPLORER)
+            && (is_mcp
+                || about.agent().is_some()
+                || about.run().is_some()
+                || self.principal.is_confined())
+    }
+
+    /// Whether the host put it off before anything was tried.
+    pub fn is_put_off(&self) -> bool {
+        self.outcome == Outcome::Refused
+            && self.error.as_ref().is_some_and(|error| error.code.puts_off())
     }
 
     /// The records that it names: those that it wrote, returned or forgot, then those that it
