@@ -512,7 +512,8 @@ async fn a_query_hits_if_a_record_of_it_is_used_within_a_day() {
     let at = |hours| NOON + SignedDuration::from_hours(hours);
     let write = |sequence, at: Timestamp, kind: &str, record: &str| {
         let fields = json!({
-            "kind": kind, "recordCount": 1, "records": [handle(record)], "scope": {"companyId": "acme", "runId": "r1"},
+            "kind": kind, "recordCount": 1, "records": [handle(record)],
+            "scope": {"companyId": "acme", "runId": "r1"},
         });
         host.run(operation(sequence, at, &fields))
     };
