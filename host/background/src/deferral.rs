@@ -60,7 +60,7 @@ impl Background {
             return None;
         }
         let serving = self.serving.get(&binding).await.ok()?;
-        let over = self.operations.over_budget(OperationKind::Extraction, &serving);
+        let over = self.operations.waits_for_budget(OperationKind::Extraction, &serving);
         let refusal = over.await.ok().flatten()?;
         let asked = refusal.error.retry_after_ms.map(Duration::from_millis);
         let wait = wait_for(refusal.error.code, asked, &self.retry);

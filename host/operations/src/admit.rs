@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::Operations;
+use async_recursion::async_recursion as boxed;
 use memhost_access::{Act, Caller};
 use memhost_oplog::billing::MayCost;
 use memhost_oplog::operation::Opened;
@@ -172,7 +173,17 @@ impl Operations {
     ///
     /// # Errors
     /// Where what was spent before cannot be read.
-    pub async fn over_budget(
+    #[boxed]
+    pub async fn waits_for_budget(
+        &self,
+        kind: OperationKind,
+        serving: &Serving,
+    ) -> Result<Option<Refusal>, StoreError> {
+        self.over_budget(kind, serving).await
+    }
+
+    /// The same for the path of every operation, without a box.
+    async fn over_budget(
         &self,
         kind: OperationKind,
         serving: &Serving,

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::bounds::check_context_id;
 use super::named::named;
+use super::usage::UNKNOWN;
 use super::{
     AgentId, AttributionMode, BillingType, BindingId, BindingKey, CompanyId, FieldError,
     JsonObject, Microcents, Operation, OperationId, Principal, TextId as _,
@@ -166,9 +167,6 @@ impl CostEvent {
             .collect()
     }
 }
-
-/// The value of an unknown field of a cost event.
-pub(super) const UNKNOWN: &str = "unknown";
 
 /// The agent that an operation is for, or else who asked: the ledger has no row without one.
 pub(super) fn agent_of(operation: &Operation) -> AgentId {

@@ -5,6 +5,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::JsonObject;
 
+/// The value of an unknown field of a cost event, and of the model of usage that names none.
+pub(super) const UNKNOWN: &str = "unknown";
+
 /// Millionths of a cent. Sums are exact; JSON shows cents, as the plan does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
 #[schemars(transform = super::schema::cents)]
@@ -136,7 +139,7 @@ impl Usage {
 
     /// Its model; `unknown` if it names none.
     pub fn model_name(&self) -> &str {
-        self.model.as_deref().filter(|model| !model.is_empty()).unwrap_or(super::cost::UNKNOWN)
+        self.model.as_deref().filter(|model| !model.is_empty()).unwrap_or(UNKNOWN)
     }
 
     /// Where its cost is counted. A provider that does not say so works outside of the run's own

@@ -382,7 +382,7 @@ async fn evaluation_is_computed_from_records() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_waits_for_a_budget_runs_when_it_is_raised() {
     let (_host, api) = extracting().await;
-    // Of no effect yet: the capture that leaves the job may still be paid.
+    // The capture that leaves the job may still be paid.
     api.capture("acme", "metered 1").await.fine();
     api.put(&path("budgets/day"), &json!({"limitCents": 2})).await.fine();
     let captured = api.capture("acme", "job slices 3000").await.fine();
