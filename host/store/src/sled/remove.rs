@@ -35,6 +35,7 @@ pub(super) fn company(trees: &Trees, company: &CompanyId) -> Result<u64, StoreEr
     for own in [partition::state_key(&own), partition::sum_key(&own)] {
         count += prefix(trees, STORAGE, &trees.storage, &own)?;
     }
+    trees.rows.clear();
     // Last: what it has is counted while it has something.
     prefix(trees, HELD, &trees.held, &own)?;
     trees.numbers.lock().remove(&own);
