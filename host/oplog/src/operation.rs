@@ -467,7 +467,8 @@ impl Drop for OpenOperation {
     fn drop(&mut self) {
         let message = match self.stage {
             Stage::Completed => return,
-            Stage::Open | Stage::Begun | Stage::Called => {
+            Stage::Open => "the caller went away before the provider was asked; nothing was done",
+            Stage::Begun | Stage::Called => {
                 "the caller went away before the provider answered; whether a write happened is \
                  not known"
             }

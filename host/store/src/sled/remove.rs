@@ -142,6 +142,8 @@ pub(super) fn operations(
     // How often they are counted in the sums, which stay.
     let counts = keys::summed_count(company, 0)..keys::summed_count(company, below);
     range(trees, Table::Sums.name(), trees.table(Table::Sums), &counts)?;
+    // A comparison that read the log before this would write the chunks again.
+    let _indexing = trees.indexing.lock();
     let (mut batch, mut removed) = (Batch::default(), Vec::new());
     let block = below / keys::BLOCK;
     let chunks = trees.index.scan_prefix(keys::postings(company)).keys();
