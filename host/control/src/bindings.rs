@@ -123,6 +123,7 @@ impl Control {
             limits: request.limits,
             policy: request.policy,
             make_default: request.default,
+            id: None,
         };
         let binding = self.bindings.create(caller.principal(), company, new).await?;
         tracing::info!(%company, binding = %binding.key, provider = %binding.provider_key, "a \

@@ -25,7 +25,7 @@ pub(super) async fn list(
     let body = html! {
         @if page.items.is_empty() {
             (empty("No activity yet", &html! {
-                "The first operation of a company creates its binding: "
+                "The first write of a company creates its binding: "
                 (first_note(view.company.as_str()))
             }))
         } @else {

@@ -106,7 +106,7 @@ fn first_steps(company: &CompanyId) -> Markup {
                 "memhost search --company " (company) " 'when may I deploy?'"
             }
             p.help {
-                "The first operation creates a binding for the built-in provider, which stores \
+                "The first write creates a binding for the built-in provider, which stores \
                  Markdown files on this machine. To connect Claude Code, use " code {
                     "memhost agent-hooks claude install"
                 } "."

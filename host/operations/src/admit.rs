@@ -133,7 +133,9 @@ impl Operations {
         let agent = scope.agent_id.as_ref();
         let binding = match self.bindings.resolve(&scope.company_id, agent, named) {
             Ok(resolution) => resolution.binding,
-            Err(error) => self.resolve_without_config(scope, named, error).await?.binding,
+            Err(error) => {
+                Box::pin(self.answering_default(opened.operation(), named, error)).await?
+            }
         };
         opened.set_binding(&binding);
         if !is_system {

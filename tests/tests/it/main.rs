@@ -112,6 +112,7 @@ mod ui;
 mod ui_facts;
 mod ui_pages;
 mod ui_records;
+mod undecided;
 mod unknown_company;
 mod whose;
 mod whose_moves;

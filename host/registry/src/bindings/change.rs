@@ -142,7 +142,7 @@ impl Bindings {
             .record_with(company_id, entry.with(before.as_ref(), binding_key), changes)
             .await?;
         self.cache(company_id, |company| match (target, binding_key.cloned()) {
-            (Target::Company, binding_key) => company.default = binding_key,
+            (Target::Company, key) => (company.default, company.is_decided) = (key, true),
             (Target::Agent(agent), Some(binding_key)) => {
                 drop(company.overrides.insert(agent, binding_key));
             }

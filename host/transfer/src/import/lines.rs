@@ -241,9 +241,10 @@ impl<'a> Importing<'a> {
                 }
                 Ok(())
             }
-            Row::Target(target) if !is_known(&target.binding_key) => {
-                Err(self.foreign(target.binding_key.as_str()))
-            }
+            Row::Target(target) => match &target.binding_key {
+                Some(key) if !is_known(key) => Err(self.foreign(key.as_str())),
+                _ => Ok(()),
+            },
             Row::Billing(BillingRow::Budget(budget))
                 if budget.binding_key.as_ref().is_some_and(|key| !is_known(key)) =>
             {
