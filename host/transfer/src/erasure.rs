@@ -155,7 +155,15 @@ impl Transfer {
             // Its provider is to answer, and not an open circuit.
             self.serving.close_circuit(binding.id).await?;
             let reason = match missing.is_empty() {
-                true => self.first_record(binding).await.err().map(|error| error.to_string()),
+                true => match self.first_record(binding).await {
+                    // It can be asked; whether it forgets is seen when it is told to.
+                    Err(ServiceError::Operation { error, .. })
+                        if error.code == OperationErrorCode::BadAnswer =>
+                    {
+                        None
+                    }
+                    asked => asked.err().map(|error| error.to_string()),
+                },
                 false => Some(format!("the secret `{}` is not set", missing.join("`, `"))),
             };
             if let Some(reason) = reason {

@@ -9,6 +9,7 @@
 mod lines;
 mod options;
 mod restore;
+mod restoring;
 mod row;
 
 use async_recursion::async_recursion as boxed;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::options::{ImportOptions, Imported, MAX_LINE};
-use super::restore::Restoring;
+use super::restoring::Restoring;
 use super::row::{self, Row};
 use crate::Transfer;
 use crate::export::{FORMAT, Line, TABLES};

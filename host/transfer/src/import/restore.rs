@@ -3,7 +3,7 @@
 //! one transaction at the end puts all of them in place. Settings, tokens, budgets and the log stay
 //! as they are, and what was forgotten here stays forgotten.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::lines::Importing;
 use super::options::{ImportOptions, Restored};
+use super::restoring::Restoring;
 use super::row::Row;
 use crate::Transfer;
 use memhost_access::Caller;
@@ -26,32 +27,6 @@ use memhost_types::{
 /// Records that one operation forgets.
 const AT_ONCE: usize = 500;
 
-/// What a restore knows beside what an import knows.
-#[derive(Default)]
-pub(super) struct Restoring {
-    /// The bindings as they were, with the ones that are filled in their place.
-    staged: BTreeMap<BindingKey, (Arc<Binding>, Arc<Binding>)>,
-    /// Why a binding of the file stays as it is.
-    not_restored: BTreeMap<BindingKey, String>,
-    /// Bindings whose provider got its own lines, which the host cannot read.
-    pub(super) with_lines: HashSet<BindingKey>,
-    /// When records were forgotten here.
-    forgotten: HashMap<(BindingKey, RecordId), Timestamp>,
-    /// Where the company's log begins, if it does not begin with the first operation.
-    log_from: Option<Timestamp>,
-    left_out: u64,
-}
-
-impl Restoring {
-    /// The tables whose rows belong to records.
-    pub(super) const TABLES: [Table; 3] = [Table::Bindings, Table::Records, Table::PrivateWrites];
-
-    /// Whether a binding of the file stays as it is.
-    pub(super) fn leaves(&self, key: &BindingKey) -> bool {
-        self.not_restored.contains_key(key)
-    }
-}
-
 impl Transfer {
     /// Puts the records of an export of the company in the place of those that its bindings have.
     /// Until then the old ones stay, and where a line is not valid, the host ends or the caller
@@ -61,13 +36,13 @@ impl Transfer {
     /// # Errors
     /// Where the file is not a whole export of the company, an operation does not end, or the store
     /// fails.
-    pub async fn restore(
+    pub fn restore(
         self: &Arc<Self>,
         caller: &Caller,
         company: &CompanyId,
         accepts_unscoped: bool,
         lines: mpsc::Receiver<Result<String, String>>,
-    ) -> Result<Restored, ServiceError> {
+    ) -> impl Future<Output = Result<Restored, ServiceError>> + Send + use<> {
         let options = ImportOptions { accepts_unscoped, ..ImportOptions::default() };
         let (service, caller, company) = (Arc::clone(self), caller.clone(), company.clone());
         let (send, done) = oneshot::channel();
@@ -81,7 +56,7 @@ impl Transfer {
             service.wake.notify_one();
             drop(send.send(restored));
         });
-        done.await.map_err(ServiceError::host)?
+        async move { done.await.map_err(ServiceError::host)? }
     }
 
     async fn restore_alone(
