@@ -69,6 +69,7 @@ fn action_text(action: ActivityAction) -> (&'static str, &'static str) {
         ActivityAction::DeliveryDiscarded => ("discarded the delivery", ""),
         ActivityAction::FinanceEventAdded => ("added the flat charge", ""),
         ActivityAction::CompanyImported => ("imported", ""),
+        ActivityAction::CompanyRestored => ("restored the records of", ""),
     }
 }
 

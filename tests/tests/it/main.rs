@@ -90,6 +90,7 @@ mod provenance;
 mod provenance_everywhere;
 mod refusals;
 mod replacing;
+mod restore;
 mod retention;
 mod review;
 mod review_changes;
