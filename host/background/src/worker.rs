@@ -86,7 +86,7 @@ impl Background {
         let service = Arc::clone(self);
         memhost_executor::spawn(async move {
             let goes_on = || !service.is_shutting_down.load(Ordering::Relaxed);
-            service.operations.forget_expired(goes_on).await;
+            service.operations.forget_expired(&goes_on).await;
             drop(turn);
         });
     }

@@ -2,7 +2,7 @@
 //! jobs.
 
 use crate::prelude::*;
-use crate::privacy::{must_wait, private, redact_secrets};
+use crate::privacy::{must_wait, private, redact_approved, redact_secrets};
 use crate::review::written::Author;
 use async_recursion::async_recursion as boxed;
 use jiff::Timestamp;
@@ -208,6 +208,8 @@ impl<A: Attempt> Step for Capture<'_, A> {
                 return Err(Refusal::new(OperationErrorCode::ReviewRequired, message));
             }
             private(serving, &mut self.request)?;
+        } else {
+            redact_approved(serving, &mut self.request);
         }
         opened.keep_payload(&serving.binding, &self.request);
         Ok(())

@@ -272,6 +272,13 @@ pub(crate) fn private(serving: &Serving, request: &mut impl Texts) -> Result<(),
     }
 }
 
+/// What a person has approved of a binding that redacts is the ids and names that cannot be.
+pub(crate) fn redact_approved(serving: &Serving, request: &mut impl Texts) {
+    if serving.binding.policy.pii == PiiPolicy::Redact && leaves(serving) {
+        redact(request);
+    }
+}
+
 /// Replaces personal data by its kind, such as `[EMAIL]`.
 fn redact(request: &mut impl Texts) {
     rewrite(request, pii::redact);
@@ -374,19 +381,17 @@ mod tests {
 
     #[test]
     fn texts_are_rewritten_and_names_are_not() {
+        let card = 4_111_111_111_111_111_u64;
         let mut request = upsert(json!({
             "text": "write to jerry@mit.edu", "id": "jerry@mit.edu",
-            "metadata": {"password": "hunter2x9", "by": "jerry@mit.edu", "card": 4_111_111_111_111_111_u64},
+            "metadata": {"password": "hunter2x9", "by": "jerry@mit.edu", "card": card},
         }));
         redact(&mut request);
         let record = &request.records[0];
         let metadata = Value::Object(record.metadata.clone().unwrap());
         assert_eq!(record.text, "write to [EMAIL]");
         assert_eq!(metadata["password"], "[SECRET]");
-        assert_eq!(
-            (&metadata["by"], &metadata["card"]),
-            (&json!("[EMAIL]"), &json!(4_111_111_111_111_111_u64))
-        );
+        assert_eq!((&metadata["by"], &metadata["card"]), (&json!("[EMAIL]"), &json!(card)));
         assert_eq!(record.id.as_ref().unwrap().as_str(), "jerry@mit.edu");
         let mut said = upsert(json!({"text": "my password is hunter2x9, mail jerry@mit.edu"}));
         redact_secrets(&mut said);

@@ -82,6 +82,7 @@ mod openapi;
 mod operations;
 mod optional;
 mod paperclip_host;
+mod personal_data;
 mod persons;
 mod plugins;
 mod principals;

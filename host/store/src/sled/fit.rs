@@ -196,8 +196,8 @@ pub(super) fn compare(
     misfit.summed = summed.damaged();
     misfit.derived.extend(misfit.summed.keys().map(|block| {
         format!(
-            "{company}: the list of what is summed of block {block} is damaged; all that was indexed \
-             counts as summed"
+            "{company}: the list of what is summed of block {block} is damaged; all that was \
+             indexed counts as summed"
         )
     }));
     misfit.derived.extend(lacking.into_iter().map(|(block, count)| {

@@ -17,7 +17,7 @@ type Rows = HashMap<Vec<u8>, Option<IVec>>;
 struct Kept {
     newer: Rows,
     older: Rows,
-    /// Of the newer half.
+    /// How large the newer half is.
     bytes: usize,
     /// How often something was forgotten.
     changes: u64,

@@ -37,7 +37,7 @@ pub(super) struct Trees {
     /// The bytes at which new data of a company is refused; 0: never.
     quota: u64,
     tables: Arc<[Tree]>,
-    /// Of [`Table::Records`].
+    /// Rows of [`Table::Records`] that were read lately.
     pub(super) rows: Arc<RowCache>,
     pub(super) gate: Arc<Gate>,
     /// Held for writing while operations move from memory into the sums.
