@@ -80,7 +80,8 @@ impl Background {
             .now()
             .checked_add(SignedDuration::try_from(wait).unwrap_or(LONGEST_POLL))
             .ok();
-        let after = Job { due_at, error: Some(refusal.error.message.clone()), ..job.clone() };
+        let error = Some(refusal.error.message.clone());
+        let after = Job { due_at, error, error_code: Some(refusal.error.code), ..job.clone() };
         let written = async {
             let _lock = self.jobs.lock(job.id).await?;
             self.jobs.write(job, &after).await
@@ -120,6 +121,7 @@ impl Background {
             lease_until: None,
             failures: 0,
             error: None,
+            error_code: None,
             ..during.clone()
         };
         let came_back = Job { is_retry: false, ..came_back };
@@ -227,8 +229,17 @@ impl Background {
             false => None,
         };
         match next {
-            Some(at) => Job { status: JobStatus::Queued, due_at: Some(at), error, ..came_back },
-            None => ended(came_back, JobStatus::Failed, now, late.or(error)),
+            Some(at) => Job {
+                status: JobStatus::Queued,
+                due_at: Some(at),
+                error,
+                error_code: Some(code),
+                ..came_back
+            },
+            None => {
+                let ended = ended(came_back, JobStatus::Failed, now, late.or(error));
+                Job { error_code: Some(code), ..ended }
+            }
         }
     }
 }
@@ -449,6 +460,7 @@ fn ended(job: Job, status: JobStatus, now: Timestamp, error: Option<String>) -> 
         lease_until: None,
         finished_at: Some(now),
         error,
+        error_code: None,
         is_retry: false,
         ..job
     }

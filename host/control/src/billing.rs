@@ -11,8 +11,8 @@ use memhost_tenancy::Page;
 use memhost_tenancy::ServiceError;
 use memhost_types::{
     ActivityAction, BindingKey, BudgetView, CompanyId, CostEventFilter, Delivery, DeliveryFilter,
-    DeliveryStatus, FieldError, FinanceEvent, ListOrder, NewFinanceEvent, OperationErrorCode,
-    Period, SetBudget,
+    DeliveryStatus, FieldError, FinanceEvent, Job, JobStatus, ListOrder, NewFinanceEvent,
+    OperationErrorCode, Period, SetBudget,
 };
 
 impl Control {
@@ -85,7 +85,7 @@ impl Control {
         Ok(self.oplog.ledger.budgets(company).await?)
     }
 
-    /// Sets a budget, or removes it. Deliveries that wait for it are tried again.
+    /// Sets a budget, or removes it. Deliveries and jobs that wait for it are tried again.
     ///
     /// # Errors
     /// Where a field is not valid, there is no such binding, or there is nothing to remove.
@@ -122,7 +122,7 @@ impl Control {
         Ok(all)
     }
 
-    /// Makes deliveries that wait for a budget due now instead of at the next period.
+    /// Makes deliveries and jobs that wait for a budget due now instead of at a later time.
     async fn hurry(&self, company: &CompanyId) -> Result<(), ServiceError> {
         let filter =
             DeliveryFilter { status: Some(DeliveryStatus::Pending), ..DeliveryFilter::default() };
@@ -138,6 +138,14 @@ impl Control {
                 let after = Delivery { due_at: Some(self.clock.now()), ..before.clone() };
                 // A delivery that was changed meanwhile is left as it is.
                 self.deliveries.write(&before, &after).await?;
+            }
+        }
+        let for_budget = |job: &Job| job.error_code == Some(OperationErrorCode::BudgetExceeded);
+        let mut waiting = self.jobs.all(company);
+        while let Some(before) = waiting.next().await? {
+            if before.status == JobStatus::Queued && for_budget(&before) {
+                let after = Job { due_at: Some(self.clock.now()), ..before.clone() };
+                self.jobs.write(&before, &after).await?;
             }
         }
         self.wake.notify_one();

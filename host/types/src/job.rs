@@ -10,7 +10,8 @@ use super::bounds::check_context_id;
 use super::named::named;
 use super::{
     AgentId, BindingId, BindingKey, CompanyId, FieldError, HookContext, HookKind, JobStatus,
-    OperationId, ProviderKey, RecordHandle, Replacement, Scope, SourceKind, SourceRef, Visibility,
+    OperationErrorCode, OperationId, ProviderKey, RecordHandle, Replacement, Scope, SourceKind,
+    SourceRef, Visibility,
 };
 
 /// A job's identity. The provider's own name for it is another one.
@@ -102,6 +103,9 @@ pub struct Job {
     /// Why the last attempt did not succeed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The code of `error`, where the host did not call the provider or the call failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<OperationErrorCode>,
     /// Whether the provider says that it can be tried again; absent: not stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_retryable: Option<bool>,

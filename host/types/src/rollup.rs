@@ -213,7 +213,10 @@ impl Rollup {
                 && operation.record_count == 0),
             corrections: one(kind == OperationKind::Correct && succeeded),
             extractions: one(kind == OperationKind::Extraction),
-            extraction_failures: one(kind == OperationKind::Extraction && !succeeded),
+            // What was not admitted, because of a budget for example, waits.
+            extraction_failures: one(kind == OperationKind::Extraction
+                && !succeeded
+                && outcome != Outcome::Refused),
             succeeded: one(succeeded),
             failed: one(matches!(
                 outcome,

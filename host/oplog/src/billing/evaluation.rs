@@ -32,7 +32,8 @@ pub struct Evaluation {
     pub queries: u64,
     /// Recall hit rate: the share of the queries that returned something of which a returned record
     /// was opened (`get`), cited (`citedRecords` in the metadata of a capture or upsert) or
-    /// corrected within 24 hours. Absent without queries.
+    /// corrected within 24 hours. Somebody who looks at memory without an agent or a run in the
+    /// scope counts neither as a query nor as a use. Absent without queries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recall_hit_rate: Option<f64>,
     /// Empty query rate: the share of the queries that returned nothing. Absent without queries.
@@ -40,7 +41,8 @@ pub struct Evaluation {
     pub empty_query_rate: Option<f64>,
     /// Manual corrections: `correct` operations that succeeded.
     pub corrections: u64,
-    /// Extraction failures: `extraction` operations that did not succeed.
+    /// Extraction failures: `extraction` operations that did not succeed, without those that were
+    /// refused and wait.
     pub extraction_failures: u64,
     /// Operations that succeeded.
     pub succeeded: u64,
@@ -139,6 +141,7 @@ impl Ledger {
                     .push(operation.started_at);
             }
             let is_answer = operation.kind == OperationKind::Query
+                && is_of_an_agent(&operation)
                 && operation.outcome == Outcome::Succeeded
                 && operation.record_count > 0
                 && operation.started_at < to;
@@ -161,9 +164,18 @@ impl Ledger {
 
 /// The records that an operation used.
 fn uses(operation: &Operation) -> impl Iterator<Item = &RecordHandle> {
-    let opens = matches!(operation.kind, OperationKind::Get | OperationKind::Correct)
-        && operation.outcome == Outcome::Succeeded;
+    let is_use = match operation.kind {
+        OperationKind::Get => is_of_an_agent(operation),
+        kind => kind == OperationKind::Correct,
+    };
+    let opens = is_use && operation.outcome == Outcome::Succeeded;
     operation.records.iter().filter(move |_| opens).chain(&operation.cited)
+}
+
+/// Whether an agent or a run asked, and not somebody who looks at its memory.
+fn is_of_an_agent(operation: &Operation) -> bool {
+    let about = operation.about();
+    operation.principal.agent().is_some() || about.agent().is_some() || about.run().is_some()
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a rate")]

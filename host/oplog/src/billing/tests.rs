@@ -508,18 +508,24 @@ async fn a_query_hits_if_a_record_of_it_is_used_within_a_day() {
     let host = Host::new().await;
     let at = |hours| NOON + SignedDuration::from_hours(hours);
     let write = |sequence, at: Timestamp, kind: &str, record: &str| {
-        let fields = json!({"kind": kind, "recordCount": 1, "records": [handle(record)]});
+        let mut fields = json!({"kind": kind, "recordCount": 1, "records": [handle(record)]});
+        // An even number: an agent's. An odd one: of somebody who looks at its memory.
+        if sequence % 2 == 0 {
+            fields["principal"] = json!("agent:ada");
+        }
         host.run(operation(sequence, at, &fields))
     };
-    write(1, at(0), "query", "r1").await;
-    write(2, at(0), "query", "r2").await;
-    host.run(operation(3, at(1), &json!({}))).await;
-    write(4, at(23), "get", "r1").await;
-    write(5, at(25), "get", "r2").await;
+    write(2, at(0), "query", "r1").await;
+    write(4, at(0), "query", "r2").await;
+    host.run(operation(5, at(1), &json!({}))).await;
+    write(7, at(1), "query", "r3").await;
+    write(9, at(2), "get", "r2").await;
+    write(10, at(23), "get", "r1").await;
+    write(12, at(25), "get", "r2").await;
     host.clock.advance(DAY * 2);
     let report = host.ledger.evaluation(&acme(), &SumsQuery::default()).await.unwrap();
-    assert_eq!((report.total.queries, report.total.recall_hit_rate), (3, Some(0.5)));
+    assert_eq!((report.total.queries, report.total.recall_hit_rate), (4, Some(0.5)));
     let empty = report.total.empty_query_rate.unwrap();
-    assert!((empty - 1.0 / 3.0).abs() < 1e-9 && report.is_complete, "{empty}");
+    assert!((empty - 1.0 / 4.0).abs() < 1e-9 && report.is_complete, "{empty}");
     assert_eq!(report.bindings.len(), 1);
 }
