@@ -198,6 +198,7 @@ impl Control {
         let registry = (&*self.bindings, &*self.serving);
         deletion::finish(&*self.store, registry, Some(&self.reviews), &deleted).await?;
         self.records.forget_binding(deleted.id);
+        self.oplog.recent.forget(company, key);
         self.tenancy.note_forgetting().await?;
         tracing::info!(%company, binding = %key, by = %caller.principal(), "a binding was deleted");
         Ok(())

@@ -452,6 +452,7 @@ impl OpenOperation {
         operation.outcome = outcome;
         operation.error = error;
         self.log.metrics.observe(&self.operation);
+        self.log.recent.note(&self.operation, now);
         log_end(&self.operation);
     }
 

@@ -128,6 +128,7 @@ impl Transfer {
         self.waiting.forget(company);
         self.bindings.forget(company);
         self.oplog.ledger.forget(company);
+        self.oplog.recent.forget_company(company);
         self.tenancy.forget(company);
         self.remove_directory(company).await?;
         tombstone.is_complete = true;

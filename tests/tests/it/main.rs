@@ -69,6 +69,7 @@ mod integration_tokens;
 mod integrations;
 mod jobs;
 mod kept_connections;
+mod last_hour;
 mod layers;
 mod mcp;
 mod mcp_clients;
