@@ -172,6 +172,9 @@ pub struct BindingPolicy {
     pub attribution: Option<AttributionMode>,
     /// Whom records belong to.
     pub sharing: Sharing,
+    /// Whether agents may neither correct, replace nor forget what an administrator or the operator
+    /// wrote or corrected.
+    pub protect_administrators: bool,
 }
 
 impl Default for BindingPolicy {
@@ -185,6 +188,7 @@ impl Default for BindingPolicy {
             mcp: McpPolicy::default(),
             attribution: None,
             sharing: Sharing::default(),
+            protect_administrators: false,
         }
     }
 }
