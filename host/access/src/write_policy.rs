@@ -63,49 +63,7 @@ pub trait WritePolicy: Debug + Send + Sync {
 impl Attached<dyn WritePolicy> {
     /// The guard of a binding for somebody.
     pub fn guard(&self, principal: &Principal, binding: &Binding) -> Guard {
-        let guard = Guard::of(self, principal, &binding.company_id, Some(&binding.key));
-        match binding.policy.protect_administrators && principal.is_confined() {
-            true => guard.and(principal, Protected { binding: binding.key.clone() }),
-            false => guard,
-        }
-    }
-}
-
-/// Keeps what administrators wrote from those who may do only what an agent may.
-#[derive(Debug)]
-struct Protected {
-    binding: BindingKey,
-}
-
-impl WritePolicy for Protected {
-    fn check(&self, _: &Principal, _: &Scope) -> Result<(), Denied> {
-        Ok(())
-    }
-
-    fn narrow(&self, _: &Principal, _: &Access<'_>, _: &mut Scope) {}
-
-    fn stamp(&self, _: &Principal, _: &Scope, _: &mut Option<JsonObject>) {}
-
-    fn may_change_all(&self, _: &Principal) -> bool {
-        false
-    }
-
-    fn may_change(&self, _: &Principal, record: &RecordRow) -> Result<(), Denied> {
-        let corrected = record.corrected_by.as_ref();
-        match record.written_by.is_administrator()
-            || corrected.is_some_and(Principal::is_administrator)
-        {
-            true => Err(Denied::whole(format!(
-                "an administrator wrote the record `{}`, and the binding `{}` keeps what \
-                 administrators wrote from agents; ask an administrator to change it",
-                record.handle.provider_record_id, self.binding
-            ))),
-            false => Ok(()),
-        }
-    }
-
-    fn may_clear(&self, _: &Principal, _: &Scope) -> Result<(), Denied> {
-        Ok(())
+        Guard::of(self, principal, &binding.company_id, Some(&binding.key))
     }
 }
 
@@ -123,13 +81,6 @@ impl Guard {
     ) -> Self {
         let policies = policies.at(company, binding);
         Self((!policies.is_empty()).then(|| (principal.clone(), policies)))
-    }
-
-    /// The same with one more policy.
-    fn and(self, principal: &Principal, policy: impl WritePolicy + 'static) -> Self {
-        let (principal, mut policies) = self.0.unwrap_or_else(|| (principal.clone(), Vec::new()));
-        policies.push(Arc::new(policy));
-        Self(Some((principal, policies)))
     }
 
     /// Whether there is nothing to ask.

@@ -110,8 +110,8 @@ pub(super) struct CreateArgs {
     /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'.
     #[arg(long, value_name = "JSON")]
     limits: Option<String>,
-    /// Policy as a JSON object with hooks, review, pii, onBudget, retention, mcp, attribution,
-    /// sharing and protectAdministrators, such as '{"pii":"redact"}'.
+    /// Policy as a JSON object with hooks, review, pii, onBudget, retention, mcp, attribution and
+    /// sharing, such as '{"pii":"redact"}'.
     #[arg(long, value_name = "JSON")]
     policy: Option<String>,
     /// Assign the binding to the whole company.

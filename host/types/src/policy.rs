@@ -172,9 +172,6 @@ pub struct BindingPolicy {
     pub attribution: Option<AttributionMode>,
     /// Whom records belong to.
     pub sharing: Sharing,
-    /// Whether agents may neither correct, replace nor forget what an administrator or the operator
-    /// wrote or corrected.
-    pub protect_administrators: bool,
 }
 
 impl Default for BindingPolicy {
@@ -188,7 +185,6 @@ impl Default for BindingPolicy {
             mcp: McpPolicy::default(),
             attribution: None,
             sharing: Sharing::default(),
-            protect_administrators: false,
         }
     }
 }

@@ -104,17 +104,6 @@ impl Principal {
         }
     }
 
-    /// Whether it is the operator or an administrator, by itself or through an integration.
-    pub fn is_administrator(&self) -> bool {
-        let role = match self {
-            Self::Operator => return true,
-            Self::Token { role, .. } => *role,
-            Self::Integration { acts_for, .. } => acts_for.role(),
-            Self::Host | Self::System | Self::Agent(_) | Self::Others => return false,
-        };
-        matches!(role, Role::Operator | Role::CompanyAdministrator)
-    }
-
     /// Whether it may do only what an agent may. An integration that names only the role `agent`
     /// may act for an agent, too.
     pub fn is_confined(&self) -> bool {

@@ -183,18 +183,13 @@ fn policy(binding: &Binding) -> Markup {
         Snapshots::Bounded => "First 2 KiB",
         Snapshots::Full => "Full",
     };
-    let kept = match policy.protect_administrators {
-        true => "Agents cannot change them",
-        false => "Agents can change them",
-    };
     html! {
         (Details::default()
             .row("Hooks", if hooks.is_empty() { "None".to_owned() } else { hooks.join("; ") })
             .row("Review", policy.review.as_ref().map_or_else(|| "Off".to_owned(), review))
             .row("Personal data", pii)
             .row("Over budget", on_budget)
-            .row("Payload snapshots", snapshots)
-            .row("Administrators' records", kept))
+            .row("Payload snapshots", snapshots))
     }
 }
 
