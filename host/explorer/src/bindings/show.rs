@@ -124,8 +124,8 @@ fn targets(view: &View, shown: &BindingView) -> Markup {
     html! {
         @if shown.binding.is_implied() {
             p.help {
-                "Nobody has decided which binding is the default, so the built-in provider answers. \
-                 The first write stores this binding."
+                "Nobody has decided which binding is the default, so the built-in provider \
+                 answers. The first write stores this binding."
             }
         }
         ul.list {
