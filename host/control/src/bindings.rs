@@ -237,7 +237,7 @@ impl Control {
         let binding = self.bindings.update(company, key, revision, by, change).await?;
         self.go_on_waiting();
         self.operations.ask_health(&binding).await;
-        self.grants(company, key)
+        self.grants(company, key).await
     }
 
     /// Assigns a binding to the company or to an agent, or removes the assignment.

@@ -88,6 +88,7 @@ mod persons;
 mod plugins;
 mod principals;
 mod project_events;
+mod protected;
 mod provenance;
 mod provenance_everywhere;
 mod refusals;

@@ -6,6 +6,7 @@ use memhost_tests::TestHost;
 use serde_json::{Value, json};
 
 use super::support::Api;
+use super::ui_pages::operator;
 
 const CONTROL: &str = "/control/v1/companies/acme";
 const RUNTIME: &str = "/runtime/v1/companies/acme";
@@ -85,6 +86,15 @@ async fn a_read_creates_nothing_and_a_write_says_whose_it_was() {
         assert!(says.contains("nobody has decided"), "{says}");
     }
     assert_eq!(resolved(&api, "?bindingKey=other").await.0, 404);
+    // Its own page and its grants say the same, and are no decision either.
+    let shown = api.get(&format!("{CONTROL}/bindings/default")).await;
+    assert_eq!((&shown["isDefault"], &shown["revision"]), (&json!(true), &json!(0)), "{shown}");
+    api.get(&format!("{CONTROL}/bindings/default/grants")).await;
+    let page = operator(&api).await.page("/c/acme/bindings/default").await;
+    assert!(page.contains("Nobody has decided") && !page.contains("Set as default"), "{page}");
+    let other = format!("{CONTROL}/bindings/other");
+    assert_eq!(api.send(Method::Get, &other, None, &[]).await.status, 404);
+    assert_eq!((bindings(&api).await, activity(&api).await), (vec![], before.clone()));
     assert_eq!(write(&ada, "the gate is green", Some("other")).await, 404);
     assert_eq!(bindings(&api).await, Vec::<Value>::new());
     // The plan's literal key works from the first call on, and the agent who wrote is named.
@@ -123,6 +133,7 @@ async fn a_default_that_was_deleted_does_not_come_back() {
         assert_eq!(write(&api, "the gate is red", Some("default")).await, 404);
         assert_eq!(resolved(&api, "").await.0, 404);
         assert_eq!(bindings(&api).await, Vec::<Value>::new());
+        assert_eq!(api.send(Method::Get, &path, None, &[]).await.status, 404);
     }
     // Another company is not concerned.
     let api = Api::new(&host);

@@ -154,7 +154,7 @@ pub struct ResolvedView {
 }
 
 impl Control {
-    /// One binding as it is shown.
+    /// One binding as it is shown; also the built-in one that answers without being stored.
     ///
     /// # Errors
     /// Where there is none of this key.
@@ -164,7 +164,21 @@ impl Control {
         company: &CompanyId,
         key: &BindingKey,
     ) -> Result<BindingView, ServiceError> {
-        self.view_of(&*self.bindings.get(company, key)?).await
+        self.view_of(&*self.stored_or_implied(company, key).await?).await
+    }
+
+    async fn stored_or_implied(
+        &self,
+        company: &CompanyId,
+        key: &BindingKey,
+    ) -> Result<Arc<Binding>, ServiceError> {
+        match self.bindings.get(company, key) {
+            Ok(stored) => Ok(stored),
+            Err(error) => {
+                let implied = self.operations.implied_default(company, Some(key)).await?;
+                Ok(implied.ok_or(error)?)
+            }
+        }
     }
 
     async fn view_of(&self, binding: &Binding) -> Result<BindingView, ServiceError> {
@@ -300,12 +314,13 @@ impl Control {
     ///
     /// # Errors
     /// Where there is none of this key.
-    pub fn grants(
+    #[boxed]
+    pub async fn grants(
         &self,
         company: &CompanyId,
         key: &BindingKey,
     ) -> Result<GrantsView, ServiceError> {
-        let binding = self.bindings.get(company, key)?;
+        let binding = self.stored_or_implied(company, key).await?;
         let builds = self.plugins.builds(&binding.provider_key);
         let newest = builds.iter().find(|build| build.is_allowed_by(&binding.version));
         let described = newest
