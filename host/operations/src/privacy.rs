@@ -99,9 +99,16 @@ impl Texts for ImportRequest {
         let mut changed = String::with_capacity(self.lines.len());
         let mut is_changed = false;
         for line in self.lines.lines() {
-            let Ok(mut value) = serde_json::from_str::<Value>(line) else { continue };
+            let Ok(mut value) = serde_json::from_str::<Value>(line) else {
+                changed.push_str(line);
+                changed.push('\n');
+                continue;
+            };
             let mut touched = false;
             strings("", &mut value, &mut |name, text| {
+                if names_something(name) {
+                    return;
+                }
                 let before = text.clone();
                 visit(name, text);
                 touched |= *text != before;
@@ -160,6 +167,11 @@ fn named<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
         true => Cow::Borrowed(value),
         false => Cow::Owned(format!("{name}: {value}")),
     }
+}
+
+/// Whether a member of a provider's line has an id or a source, by its name.
+fn names_something(member: &str) -> bool {
+    member == "id" || member.ends_with("Id") || member.ends_with("_id") || member == "externalRef"
 }
 
 /// The risk of one text.
@@ -351,6 +363,17 @@ mod tests {
         ] {
             assert_eq!(risk(&mut upsert(&record)), (PiiRisk::High, at.to_owned()), "{record}");
         }
+    }
+
+    #[test]
+    fn an_imports_lines_keep_their_ids_and_what_is_no_json() {
+        let lines = "{\"id\":\"jerry@mit.edu\",\"text\":\"ask jerry@mit.edu\"}\nno JSON\n";
+        let body = json!({"scope": {"companyId": "acme"}, "lines": lines});
+        let mut request: ImportRequest = serde_json::from_value(body).unwrap();
+        redact(&mut request);
+        let after: Vec<&str> = request.lines.lines().collect();
+        assert_eq!(after, [r#"{"id":"jerry@mit.edu","text":"ask [EMAIL]"}"#, "no JSON"]);
+        assert_eq!(risk(&mut request), (PiiRisk::High, "/id".to_owned()));
     }
 
     #[test]

@@ -340,8 +340,9 @@ async fn evaluation_is_computed_from_records() {
     let (_host, api) = extracting().await;
     let first = api.capture("acme", "alpha").await.fine()["records"][0].clone();
     api.capture("acme", "beta").await.fine();
+    let ada = api.agent("ada").await;
     for text in ["alpha", "beta", "gamma"] {
-        api.query("acme", text).await;
+        ada.query("acme", text).await;
     }
     let report = api.get(&path("evaluation")).await;
     let total = &report["total"];
@@ -349,11 +350,15 @@ async fn evaluation_is_computed_from_records() {
     assert!((total["emptyQueryRate"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-9);
     // One record is opened and the other cited, so both queries count as hits.
     let get = json!({"scope": {"companyId": "acme"}, "handle": first});
+    // Somebody who looks at memory is no agent that uses it.
     api.post("/runtime/v1/companies/acme/get", &get).await.fine();
+    api.query("acme", "alpha").await;
+    assert_eq!(api.get(&path("evaluation")).await["total"]["recallHitRate"], 0.0);
+    ada.post("/runtime/v1/companies/acme/get", &get).await.fine();
     assert_eq!(api.get(&path("evaluation")).await["total"]["recallHitRate"], 0.5);
     let beta = json!({"scope": {"companyId": "acme"}, "query": "beta"});
     let handle =
-        api.post("/runtime/v1/companies/acme/query", &beta).await.fine()["snippets"][0]["handle"]
+        ada.post("/runtime/v1/companies/acme/query", &beta).await.fine()["snippets"][0]["handle"]
             .clone();
     let note = json!({
         "scope": {"companyId": "acme"},
