@@ -67,6 +67,7 @@ async fn access() {
                 limits: BindingLimits::default(),
                 policy: BindingPolicy::default(),
                 make_default: key == 0,
+                id: None,
             };
             let made: Arc<Binding> =
                 bindings.create(&Principal::Operator, &company, new).await.unwrap();

@@ -63,14 +63,21 @@ pub trait WritePolicy: Debug + Send + Sync {
 impl Attached<dyn WritePolicy> {
     /// The guard of a binding for somebody.
     pub fn guard(&self, principal: &Principal, binding: &Binding) -> Guard {
-        Guard::of(self, principal, &binding.company_id, Some(&binding.key))
+        Guard {
+            protects: Guard::protection(principal, binding).protects,
+            ..Guard::of(self, principal, &binding.company_id, Some(&binding.key))
+        }
     }
 }
 
 /// The policies of a binding, for one principal. Without policies everything is allowed, and with
 /// several each of them must allow it.
 #[derive(Debug, Clone, Default)]
-pub struct Guard(Option<(Principal, Vec<Arc<dyn WritePolicy>>)>);
+pub struct Guard {
+    policies: Option<(Principal, Vec<Arc<dyn WritePolicy>>)>,
+    /// The binding keeps the records of administrators from the principal.
+    protects: bool,
+}
 
 impl Guard {
     fn of(
@@ -80,12 +87,31 @@ impl Guard {
         binding: Option<&BindingKey>,
     ) -> Self {
         let policies = policies.at(company, binding);
-        Self((!policies.is_empty()).then(|| (principal.clone(), policies)))
+        let policies = (!policies.is_empty()).then(|| (principal.clone(), policies));
+        Self { policies, protects: false }
     }
 
-    /// Whether there is nothing to ask.
+    /// Only what the binding itself keeps from somebody, without the policies of a system in front.
+    /// The host itself is refused nothing: it asks for whomever it works.
+    pub fn protection(principal: &Principal, binding: &Binding) -> Self {
+        let is_hosts = matches!(principal, Principal::Host | Principal::System);
+        let may = is_hosts || principal.is_administrator();
+        Self { policies: None, protects: binding.policy.protect_administrators && !may }
+    }
+
+    /// Whether no policy narrows or stamps anything.
     pub fn is_open(&self) -> bool {
-        self.0.is_none()
+        self.policies.is_none()
+    }
+
+    /// Whether the binding keeps the records of administrators from the principal.
+    pub fn is_protecting(&self) -> bool {
+        self.protects
+    }
+
+    /// Whether the binding keeps this record from the principal.
+    pub fn protects(&self, record: &RecordRow) -> bool {
+        self.protects && record.written_by.is_administrator()
     }
 
     /// Checks whether the principal may name a scope.
@@ -117,7 +143,10 @@ impl Guard {
 
     /// Whether the principal may change every record, so that it need not be asked of each.
     pub fn may_change_all(&self) -> bool {
-        let Some((principal, policies)) = &self.0 else { return true };
+        if self.protects {
+            return false;
+        }
+        let Some((principal, policies)) = &self.policies else { return true };
         policies.iter().all(|policy| policy.may_change_all(principal))
     }
 
@@ -126,6 +155,14 @@ impl Guard {
     /// # Errors
     /// Why not.
     pub fn may_change(&self, record: &RecordRow) -> Result<(), Denied> {
+        if self.protects(record) {
+            return Err(Denied::whole(format!(
+                "the record `{}` was written by an administrator (`{}`), and its binding keeps \
+                 those from everybody else (`protectAdministrators`); write a record of your own, \
+                 or ask an administrator to change this one",
+                record.handle.provider_record_id, record.written_by
+            )));
+        }
         self.all(|policy, principal| policy.may_change(principal, record))
     }
 
@@ -141,12 +178,12 @@ impl Guard {
         &self,
         asks: impl Fn(&dyn WritePolicy, &Principal) -> Result<(), Denied>,
     ) -> Result<(), Denied> {
-        let Some((principal, policies)) = &self.0 else { return Ok(()) };
+        let Some((principal, policies)) = &self.policies else { return Ok(()) };
         policies.iter().try_for_each(|policy| asks(&**policy, principal))
     }
 
     fn each(&self, mut does: impl FnMut(&dyn WritePolicy, &Principal)) {
-        let Some((principal, policies)) = &self.0 else { return };
+        let Some((principal, policies)) = &self.policies else { return };
         policies.iter().for_each(|policy| does(&**policy, principal));
     }
 }

@@ -144,17 +144,29 @@ mod tests {
         Prompt { turn: turn.map(str::to_owned), words }
     }
 
+    /// Dates the notes of this second: they are as far apart as those of people.
+    fn date(state: &State, second: u64) {
+        let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000);
+        for entry in fs::read_dir(state.root().join(DIRECTORY)).unwrap().flatten() {
+            if entry.metadata().unwrap().modified().unwrap() > long_ago {
+                let file = fs::File::options().append(true).open(entry.path()).unwrap();
+                file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(second)).unwrap();
+            }
+        }
+    }
+
     #[test]
     fn a_turn_has_its_own_prompts() {
         let directory = tempfile::tempdir().unwrap();
         let state = State::at(directory.path());
         let prompts = Prompts::of(&state, "claude", "s");
         assert_eq!((prompts.of_turn("1"), prompts.only("x"), prompts.last()), (None, None, None));
-        for (turn, words) in [("1", "rename foo"), ("1", "and bar"), ("2", "why?"), ("3", "")] {
-            // Each hook runs twice, and the files are as far apart as those of people.
+        let asked = [("1", "rename foo"), ("1", "and bar"), ("2", "why?"), ("3", "")];
+        for (second, (turn, words)) in (1..).zip(asked) {
+            // Each hook runs twice.
             prompts.note(&prompt(Some(turn), words), "0").unwrap();
             prompts.note(&prompt(Some(turn), words), "5").unwrap();
-            std::thread::sleep(Duration::from_millis(20));
+            date(&state, second);
         }
         assert_eq!(prompts.of_turn("1"), Some(Some("rename foo\nand bar".to_owned())));
         assert_eq!(prompts.of_turn("2"), Some(Some("why?".to_owned())));
@@ -170,8 +182,8 @@ mod tests {
         let state = State::at(directory.path());
         let prompts = Prompts::of(&state, "claude", "s");
         let ask = |words: &str, moment: &str| {
-            std::thread::sleep(Duration::from_millis(20));
             prompts.note(&prompt(None, words), moment).unwrap();
+            date(&state, moment.parse().unwrap());
         };
         let one = |words: &str| Some(Some(words.to_owned()));
         ask("go on", "10");

@@ -103,7 +103,9 @@ impl Background {
         if let (Some(source), Some(payload)) = (&event.source, &event.payload) {
             capture(event, source.clone(), payload.clone()).check()?;
         }
-        self.operations.ensure_default(caller, event).await?;
+        if self.operations.ensure_default(caller, event).await? {
+            return Ok(Vec::new());
+        }
         Ok(subscribers(&self.bindings, event)?)
     }
 

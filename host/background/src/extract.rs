@@ -86,14 +86,14 @@ impl Background {
         let after = Job {
             due_at,
             error: Some(refusal.error.message.clone()),
-            waits_for_budget: refusal.error.code == OperationErrorCode::BudgetExceeded,
+            error_code: Some(refusal.error.code),
             ..job.clone()
         };
         let written = async {
             let _lock = self.jobs.lock(job.id).await?;
             self.jobs.write(job, &after).await?;
             // The budget may have been raised before the job could be found waiting for it.
-            if after.waits_for_budget && self.waits_for_budget(&after).await.is_none() {
+            if after.is_stopped_by_budget() && self.waits_for_budget(&after).await.is_none() {
                 let now = Job { due_at: Some(self.clock.now()), ..after.clone() };
                 self.jobs.write(&after, &now).await?;
             }
@@ -134,7 +134,7 @@ impl Background {
             lease_until: None,
             failures: 0,
             error: None,
-            waits_for_budget: false,
+            error_code: None,
             ..during.clone()
         };
         let came_back = Job { is_retry: false, ..came_back };
@@ -234,14 +234,7 @@ impl Background {
         let is_unwritten = refusal.outcome != Outcome::Failed || code == OperationErrorCode::Host;
         let is_unknown = before.lease_until.is_some() || is_unwritten && serving.is_some();
         let lease_until = during.lease_until.filter(|_| is_unknown);
-        let waits_for_budget = code == OperationErrorCode::BudgetExceeded;
-        let came_back = Job {
-            heartbeat_at: Some(now),
-            lease_until,
-            failures,
-            waits_for_budget,
-            ..during.clone()
-        };
+        let came_back = Job { heartbeat_at: Some(now), lease_until, failures, ..during.clone() };
         let late = serving
             .and_then(|serving| too_late(during, now, serving.binding.limits.job_timeout_ms));
         let next = match code.is_worth_another_try() && late.is_none() {
@@ -249,8 +242,17 @@ impl Background {
             false => None,
         };
         match next {
-            Some(at) => Job { status: JobStatus::Queued, due_at: Some(at), error, ..came_back },
-            None => ended(came_back, JobStatus::Failed, now, late.or(error)),
+            Some(at) => Job {
+                status: JobStatus::Queued,
+                due_at: Some(at),
+                error,
+                error_code: Some(code),
+                ..came_back
+            },
+            None => {
+                let ended = ended(came_back, JobStatus::Failed, now, late.or(error));
+                Job { error_code: Some(code), ..ended }
+            }
         }
     }
 }
@@ -334,7 +336,7 @@ impl Step for Work<'_> {
             started_at: before.started_at.or(Some(now)),
             lease_until: now.checked_add(SignedDuration::from_millis(lease)).ok(),
             last_operation_id: Some(id),
-            waits_for_budget: false,
+            error_code: None,
             ..before.clone()
         };
         let lock = host.jobs.lock(before.id).await?;
@@ -472,7 +474,7 @@ fn ended(job: Job, status: JobStatus, now: Timestamp, error: Option<String>) -> 
         lease_until: None,
         finished_at: Some(now),
         error,
-        waits_for_budget: false,
+        error_code: None,
         is_retry: false,
         ..job
     }

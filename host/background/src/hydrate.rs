@@ -90,11 +90,17 @@ impl Background {
                 None,
             ),
         };
+        let (now, why) = (self.clock.now(), recall.degraded.as_deref());
+        self.oplog.recent.recalled(&before.company_id, &before.binding_key, why, now);
         let after = Delivery {
-            status: DeliveryStatus::Delivered,
+            status: if why.is_some() {
+                DeliveryStatus::Degraded
+            } else {
+                DeliveryStatus::Delivered
+            },
             attempts: before.attempts + 1,
             due_at: None,
-            finished_at: Some(self.clock.now()),
+            finished_at: Some(now),
             operation_id: before.operation_id.or(operation_id),
             last_operation_id: operation_id.or(before.last_operation_id),
             metadata: None,

@@ -13,7 +13,7 @@ use crate::{Background, fit};
 use memhost_executor::in_turn;
 use memhost_queues::deliveries::MOST_OF_A_BINDING;
 use memhost_store::{DiskLevel, StoreError};
-use memhost_types::Job;
+use memhost_types::{CompanyId, Delivery, Job};
 
 /// Deliveries, and jobs, that this host works on at a time.
 const AT_ONCE: usize = 64;
@@ -86,7 +86,7 @@ impl Background {
         let service = Arc::clone(self);
         memhost_executor::spawn(async move {
             let goes_on = || !service.is_shutting_down.load(Ordering::Relaxed);
-            service.operations.forget_expired(goes_on).await;
+            service.operations.forget_expired(&goes_on).await;
             drop(turn);
         });
     }
@@ -126,7 +126,13 @@ impl Background {
         if self.store.disk().level != DiskLevel::Plenty {
             return Ok(FULL);
         }
-        let (deliveries, first) = self.deliveries.take_due(AT_ONCE, |_| MOST_OF_A_BINDING).await?;
+        // What is written to a company that is being restored could be gone afterwards.
+        let is_closed = |company: &CompanyId| self.tenancy.is_importing(company);
+        let most = |delivery: &Delivery| match is_closed(&delivery.company_id) {
+            true => 0,
+            false => MOST_OF_A_BINDING,
+        };
+        let (deliveries, first) = self.deliveries.take_due(AT_ONCE, most).await?;
         for taken in deliveries {
             let (company, bytes) =
                 (taken.item.scope.company_id.clone(), size_of_material(&taken.item));
@@ -136,6 +142,9 @@ impl Background {
             });
         }
         let most = |job: &Job| {
+            if is_closed(&job.company_id) {
+                return 0;
+            }
             let binding = self.bindings.get(&job.company_id, &job.binding_key);
             binding.map_or(1, |binding| binding.limits.concurrent_jobs as usize)
         };

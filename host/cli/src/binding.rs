@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use self::change::UpdateArgs;
+use self::change::{UpdateArgs, policy};
 use self::grant::GrantArgs;
 use self::shown::{BINDINGS, deletion, kept_instead, one, reroute, resolved};
 use super::answer::Answer;
@@ -110,10 +110,14 @@ pub(super) struct CreateArgs {
     /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'.
     #[arg(long, value_name = "JSON")]
     limits: Option<String>,
-    /// Policy as a JSON object with hooks, review, pii, onBudget, retention, mcp, attribution and
-    /// sharing, such as '{"pii":"redact"}'.
+    /// Policy as a JSON object with hooks, review, pii, onBudget, retention, mcp, attribution,
+    /// sharing and protectAdministrators, such as '{"pii":"redact"}'.
     #[arg(long, value_name = "JSON")]
     policy: Option<String>,
+    /// Whether only administrators and operators may change or forget what one of them wrote: the
+    /// policy's protectAdministrators.
+    #[arg(long, value_name = "BOOL", id = "policy.protectAdministrators")]
+    protect_administrators: Option<bool>,
     /// Assign the binding to the whole company.
     #[arg(long)]
     default: bool,
@@ -197,7 +201,7 @@ async fn create(args: CreateArgs) -> Result<()> {
         "version": args.versions,
         "grants": object("--grants", args.grants.as_deref())?,
         "limits": object("--limits", args.limits.as_deref())?,
-        "policy": object("--policy", args.policy.as_deref())?,
+        "policy": policy(args.policy.as_deref(), args.protect_administrators)?,
     }));
     let session = args.company.open().await?;
     let send = async || match args.if_missing {

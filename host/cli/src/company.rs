@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde::Deserialize;
@@ -15,9 +15,12 @@ use super::page::{self, query};
 use super::session::Session;
 use super::texts::escape;
 use super::{CliError, Result, argument};
-use memhost_core::{CompanyUsage, Erased, Imported, Retention};
+use memhost_core::{
+    Caller, CompanyUsage, Erased, Imported, Restored, Retention, Service, ServiceOptions,
+    restore_backup,
+};
 use memhost_http::api::{CompaniesView, CompanyView};
-use memhost_types::{CompanyId, counted};
+use memhost_types::{BindingKey, CompanyId, counted};
 
 mod lines;
 use lines::{check_company, check_complete, requests, unscoped};
@@ -46,11 +49,13 @@ pub(super) enum CompanyCommand {
     },
     /// Set a company's retention.
     Update(UpdateArgs),
-    /// Erase a company from this host and its providers. This cannot be undone.
+    /// Erase a company from this host and its providers. This cannot be undone, and its ID is not
+    /// used again on this host: an export can be imported on another host only. To go back to an
+    /// export, use `company restore`.
     Delete {
         #[command(flatten)]
         company: CompanyArgs,
-        /// The company ID again, to confirm.
+        /// The company ID again, to confirm that it is erased and not used again on this host.
         #[arg(long, value_name = "ID")]
         confirm: String,
         /// Give up what this binding's provider has, where it cannot confirm that it has forgotten
@@ -65,6 +70,18 @@ pub(super) enum CompanyCommand {
         /// Output file, which must not exist [default: standard output].
         #[arg(long, value_name = "FILE")]
         to: Option<PathBuf>,
+    },
+    /// Put the records of an export or a backup in the place of those that a company has. Nothing
+    /// is erased: bindings, tokens, budgets and the log stay, and so does what was forgotten since.
+    Restore {
+        /// The export file, or the directory of a backup.
+        file: PathBuf,
+        /// 'company': make records without a known scope visible to the whole company. Without this
+        /// they are refused.
+        #[arg(long, value_name = "SCOPE", value_parser = ["company"])]
+        scope: Option<String>,
+        #[command(flatten)]
+        company: CompanyArgs,
     },
     /// Import an exported company, entirely or not at all.
     Import {
@@ -184,6 +201,7 @@ pub(super) async fn run(command: CompanyCommand) -> Result<()> {
                 )?),
             }
         }
+        CompanyCommand::Restore { file, scope, company } => restore(file, scope, company).await,
         CompanyCommand::Import { file, accept_grants, scope, company } => {
             let lines = argument::input(Some(&file))?;
             let session = company.open().await?;
@@ -198,6 +216,64 @@ pub(super) async fn run(command: CompanyCommand) -> Result<()> {
             session.show(&done, imported)
         }
     }
+}
+
+async fn restore(file: PathBuf, scope: Option<String>, company: CompanyArgs) -> Result<()> {
+    let session = company.open().await?;
+    let lines = match file.is_dir() {
+        true => of_backup(&file, &session.company).await?,
+        false => argument::input(Some(&file))?,
+    };
+    check_complete(lines.as_bytes())?;
+    check_company(&lines, &session.company)?;
+    let query = query(&[("scope", scope.as_deref())]);
+    let done = session.host.upload(&session.path(&format!("restore?{query}")), lines).await?;
+    session.show(&done, restored)
+}
+
+/// The export of a company in a backup, by a host of its own that delivers nothing and is gone
+/// afterwards.
+async fn of_backup(backup: &Path, company: &str) -> Result<String> {
+    let company = company.parse().map_err(|error| CliError::input("--company", error))?;
+    let directory = tempfile::tempdir()?;
+    let data_dir = directory.path().join("data");
+    restore_backup(backup, &data_dir).map_err(CliError::host)?;
+    // What needs the key asks other systems, and a restored host does not.
+    let vault_key = Some("0".repeat(64));
+    let options = ServiceOptions { vault_key, ..ServiceOptions::new(&data_dir) };
+    let service = Service::open(options).await.map_err(CliError::data_dir)?;
+    // Only in the copy: the host would name what it cannot restore, and this one cannot read it.
+    let control = service.control();
+    for key in control.binding_keys(&company) {
+        let binding = control.stored_binding(&company, &key).map_err(CliError::host)?;
+        if !binding.grants.http.is_empty() {
+            let deleted = control.delete_binding(&Caller::system(), &company, &key, None).await;
+            deleted.map_err(CliError::host)?;
+        }
+    }
+    let transfer = service.transfer();
+    transfer.check_export(&company).await.map_err(CliError::host)?;
+    let (mut lines, mut text) = (transfer.export(&company), String::new());
+    while let Some(line) = lines.recv().await {
+        text.push_str(&line.map_err(CliError::host)?);
+    }
+    Ok(text)
+}
+
+fn restored(done: &Restored) -> String {
+    let keys = done.bindings.iter().map(BindingKey::as_str).collect::<Vec<_>>().join(", ");
+    let mut said = match keys.is_empty() {
+        true => "nothing was restored".to_owned(),
+        false => format!("restored {} of {keys}", counted(done.records, "record", "records")),
+    };
+    if done.forgotten > 0 {
+        let records = counted(done.forgotten, "record", "records");
+        let _ = write!(said, "\n{records} of the file stay forgotten");
+    }
+    for (key, reason) in &done.not_restored {
+        let _ = write!(said, "\nthe binding {key} is as it was: {reason}");
+    }
+    said
 }
 
 fn erasing(company: &CompanyId) -> String {

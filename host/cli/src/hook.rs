@@ -108,7 +108,10 @@ const DELIVERIES: &Columns<Delivery> = &[
     ("status", |delivery| cell(&delivery.status)),
     ("attempts", |delivery| cell(&delivery.attempts)),
     ("due", |delivery| moment(delivery.due_at)),
-    ("error", |delivery| cell(&delivery.error.as_ref().map(|error| &error.message))),
+    ("error", |delivery| {
+        let degraded = delivery.recall.as_ref().and_then(|recall| recall.degraded.as_ref());
+        cell(&delivery.error.as_ref().map(|error| &error.message).or(degraded))
+    }),
     ("id", |delivery| cell(&delivery.id)),
 ];
 

@@ -14,7 +14,7 @@ use super::config::{self, HostConfig, HostOptions};
 use super::output::line;
 use super::{CliError, Result, context, process};
 use memhost_core::plugins::TrustedKey;
-use memhost_core::{Audit, Service};
+use memhost_core::{Audit, Service, end_quiet};
 use memhost_explorer::LinkTemplate;
 use memhost_server::{self as server, Address, AdminToken, Endpoint, ServerOptions, Surfaces};
 use memhost_types::{Digest, Origin};
@@ -73,6 +73,10 @@ pub(super) struct ServeArgs {
         value_parser = PossibleValuesParser::new(["durable", "relaxed"]).map(|name| audit(&name))
     )]
     audit: Option<Audit>,
+    /// End the quiet of a data directory that was restored from a backup: deliver what waits, and
+    /// let providers reach other systems.
+    #[arg(long)]
+    end_quiet: bool,
     /// Replace the operator token; the old one stops working.
     #[arg(long)]
     new_token: bool,
@@ -156,7 +160,16 @@ pub(super) async fn run(args: ServeArgs) -> Result<()> {
     let known = known.map_err(|error| CliError::input(flag, error))?;
     // From here on: who started this process may end while the store opens.
     let closed = args.exit_with_stdin.then(process::input_closed);
+    if args.end_quiet {
+        end_quiet(&data_dir).map_err(CliError::host)?;
+    }
     let service = Service::open(options).await.map_err(CliError::data_dir)?;
+    if service.monitor().is_quiet() {
+        tracing::warn!(
+            "this host is quiet, because its data directory was restored from a backup: it \
+             delivers nothing and asks no other system; start it with --end-quiet to end that"
+        );
+    }
     // Before a token is made: one of a host that cannot listen would be shown and lost.
     let mut endpoints = Vec::new();
     let mut planes = Vec::new();

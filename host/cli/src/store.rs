@@ -143,7 +143,8 @@ pub(super) async fn run(command: StoreCommand) -> Result<()> {
             let key =
                 if has_key { "" } else { "; copy the vault key there before you start a host" };
             line(&format!(
-                "restored {} to {}{key}",
+                "restored {} to {}{key}; its host is quiet: it delivers nothing and asks no other \
+                 system until you start it with `memhost serve --end-quiet`",
                 counted(files, "file", "files"),
                 data_dir.display()
             ))

@@ -3,21 +3,19 @@
 use crate::Control;
 use async_recursion::async_recursion as boxed;
 use memhost_access::{Act, Caller};
-use memhost_registry::BindingError;
-use memhost_registry::plugins::{Build as _, LOCAL_MARKDOWN_KEY, Plugin};
+use memhost_registry::plugins::Plugin;
 use memhost_registry::versions::choose;
 use memhost_sandbox::OptionalInterface;
 use memhost_tenancy::ServiceError;
 use memhost_types::{
     Binding, BindingKey, McpPolicy, OperationKind, ProviderCapabilities, ProviderKey, Scope,
-    VersionChoice,
 };
 
 /// The abilities of the binding that answers for a scope; all are absent if no binding answers.
 #[derive(Debug, Clone, Default)]
 pub struct Abilities {
-    /// The binding that answers; absent also for a company that has none yet and will get the
-    /// built-in provider.
+    /// The binding that answers; absent also where nobody has decided it and the built-in provider
+    /// does.
     pub binding_key: Option<BindingKey>,
     /// The provider of its records.
     pub provider_key: Option<ProviderKey>,
@@ -57,16 +55,13 @@ impl Control {
         self.tenancy.usable(caller, &scope.company_id).await?;
         match self.bindings.resolve(&scope.company_id, scope.agent_id.as_ref(), named) {
             Ok(resolution) => Ok(self.abilities_of(&resolution.binding).await),
-            // The first operation of such a company makes the built-in provider its default.
-            Err(BindingError::NoDefault { .. })
-                if self.zero_config
-                    && named.is_none()
-                    && self.bindings.list(&scope.company_id).is_empty() =>
-            {
-                Ok(self.abilities_of_builtin())
-            }
-            // An operation will say what is missing.
-            Err(_) => Ok(Abilities::default()),
+            Err(_) => match self.operations.implied_default(&scope.company_id, named).await {
+                Ok(Some(implied)) => {
+                    Ok(Abilities { binding_key: None, ..self.abilities_of(&implied).await })
+                }
+                // An operation will say what is missing.
+                Ok(None) | Err(_) => Ok(Abilities::default()),
+            },
         }
     }
 
@@ -81,14 +76,6 @@ impl Control {
             }
         };
         Abilities { binding_key: Some(binding.key.clone()), mcp: binding.policy.mcp, ..of }
-    }
-
-    fn abilities_of_builtin(&self) -> Abilities {
-        let Ok(key) = LOCAL_MARKDOWN_KEY.parse::<ProviderKey>() else {
-            return Abilities::default();
-        };
-        let (builds, newest) = (self.plugins.builds(&key), VersionChoice::default());
-        abilities(&key, builds.iter().find(|build| build.is_allowed_by(&newest)))
     }
 }
 

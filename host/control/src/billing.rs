@@ -151,7 +151,7 @@ impl Control {
         }
         let mut waiting = self.jobs.all(company);
         while let Some(before) = waiting.next().await? {
-            if before.waits_for_budget {
+            if before.is_stopped_by_budget() {
                 let after = Job { due_at: Some(self.clock.now()), ..before.clone() };
                 self.jobs.write(&before, &after).await?;
             }

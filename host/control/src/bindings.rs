@@ -123,6 +123,7 @@ impl Control {
             limits: request.limits,
             policy: request.policy,
             make_default: request.default,
+            id: None,
         };
         let binding = self.bindings.create(caller.principal(), company, new).await?;
         tracing::info!(%company, binding = %binding.key, provider = %binding.provider_key, "a \
@@ -198,6 +199,7 @@ impl Control {
         deletion::finish(&*self.store, registry, Some(&self.reviews), &deleted).await?;
         self.oplog.ledger.forget_binding(&deleted).await?;
         self.records.forget_binding(deleted.id);
+        self.oplog.recent.forget(company, key);
         self.tenancy.note_forgetting().await?;
         tracing::info!(%company, binding = %key, by = %caller.principal(), "a binding was deleted");
         Ok(())
@@ -236,7 +238,7 @@ impl Control {
         let binding = self.bindings.update(company, key, revision, by, change).await?;
         self.go_on_waiting();
         self.operations.ask_health(&binding).await;
-        self.grants(company, key)
+        self.grants(company, key).await
     }
 
     /// Assigns a binding to the company or to an agent, or removes the assignment.

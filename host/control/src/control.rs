@@ -37,7 +37,6 @@ pub struct Control {
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) reviews: Arc<Reviews>,
     pub(crate) waiting: Arc<WaitingRecords>,
-    pub(crate) zero_config: bool,
     /// Wakes background work: something may be due.
     pub(crate) wake: Arc<Notify>,
 }
@@ -63,7 +62,6 @@ impl Control {
             jobs: parts.jobs,
             reviews: parts.reviews,
             waiting: parts.waiting,
-            zero_config: parts.zero_config,
         }
     }
 

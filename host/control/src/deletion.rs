@@ -36,8 +36,8 @@ pub async fn finish_cut(
     company: Option<&CompanyId>,
 ) -> Result<(), Refusal> {
     for binding in bindings.deleted(company).await? {
-        tracing::warn!(company = %binding.company_id, binding = %binding.key, "a deletion was cut \
-            short; it is finished now");
+        tracing::info!(company = %binding.company_id, binding = %binding.key, "what a deleted or \
+            replaced binding has left is removed");
         finish(store, (bindings, serving), None, &binding).await?;
     }
     Ok(())

@@ -153,6 +153,7 @@ impl Control {
             lease_until: None,
             is_retry: true,
             error: None,
+            error_code: None,
             ..before.clone()
         };
         self.change_job(caller, &before, &after).await?;

@@ -30,6 +30,8 @@ const DIRECTORIES: [&str; 3] = ["memory", "components", "plugins"];
 /// Key files: readable by their owner only.
 const KEYS: [&str; 2] = ["host.key", "admin-token"];
 const VAULT_KEY: &str = "vault.key";
+/// The mark of a restored data directory: its host is quiet.
+const QUIET: &str = "quiet";
 
 /// A request to make a backup.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -244,7 +246,25 @@ pub fn check_backup(backup: &Path) -> Result<usize, ServiceError> {
     }
 }
 
+/// Whether a data directory was restored from a backup and nobody has ended its quiet since: its
+/// host delivers nothing, runs no jobs and sends no request to another system.
+pub(crate) fn is_quiet(data_dir: &Path) -> bool {
+    data_dir.join(QUIET).exists()
+}
+
+/// Ends the quiet of a restored data directory, from the next opening on.
+///
+/// # Errors
+/// Where its mark cannot be removed.
+pub fn end_quiet(data_dir: &Path) -> Result<(), ServiceError> {
+    match fs::remove_file(data_dir.join(QUIET)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(io(QUIET, &error)),
+        _ => Ok(()),
+    }
+}
+
 /// Makes a data directory from a backup. A damaged backup is refused before anything is written.
+/// The directory is quiet until [`end_quiet`].
 ///
 /// # Errors
 /// Where the backup is incomplete, or the directory is not empty.
@@ -266,6 +286,9 @@ pub fn restore_backup(backup: &Path, data_dir: &Path) -> Result<usize, ServiceEr
         let copied = key.map(|mut key| std::io::copy(&mut key, &mut to.create(OsStr::new(name))?));
         copied.transpose().map_err(|error: std::io::Error| io(name, &error))?;
     }
+    // Nobody has said yet whether this is a copy for a test or the host from now on.
+    memhost_files::durable::write(&data_dir.join(QUIET), b"", 0o600)
+        .map_err(|error| io(QUIET, &error))?;
     // The store's library makes its files with the process's umask.
     permissions::tighten(data_dir).map_err(|error| io("the data directory", &error))?;
     memhost_files::durable::sync_tree(data_dir)

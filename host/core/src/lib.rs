@@ -14,7 +14,7 @@ mod options;
 mod permissions;
 mod service;
 
-pub use backup::{BackupRequest, BackupView, check_backup, restore_backup};
+pub use backup::{BackupRequest, BackupView, check_backup, end_quiet, restore_backup};
 pub use error::OpenError;
 pub use memhost_access::{
     ACT_AS_HEADERS, Access, AccessError, Act, ActAs, ActingError, Caller, CreateToken, Denied,
@@ -46,7 +46,9 @@ pub use memhost_tenancy::{
     Authentication, CompanyUsage, Erased, KnownCompanies, Page, Retention, ServiceError, Tenancy,
     Tombstone,
 };
-pub use memhost_transfer::{ExportLine, ImportOptions, Imported, MAX_IMPORT_LINE, Transfer};
+pub use memhost_transfer::{
+    ExportLine, ImportOptions, Imported, MAX_IMPORT_LINE, Restored, Transfer,
+};
 pub use monitor::{Check, Health, MetricSource, Monitor, ReadingGauges};
 pub use options::{ServiceOptions, WrapStore};
 pub use service::Service;

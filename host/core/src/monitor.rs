@@ -58,6 +58,12 @@ pub struct Monitor {
 }
 
 impl Monitor {
+    /// Whether the host is quiet, because its data directory was restored from a backup: it
+    /// delivers nothing, and sends no request to another system.
+    pub fn is_quiet(&self) -> bool {
+        self.sandbox.options().is_quiet
+    }
+
     pub(crate) fn new(
         parts: Parts,
         (operations, control): (Arc<Operations>, Arc<Control>),

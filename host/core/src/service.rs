@@ -13,7 +13,7 @@ use crate::{caches, permissions};
 use memhost_access::{Attached, Section, Tokens, WritePolicy};
 use memhost_background::Background;
 use memhost_control::Control;
-use memhost_embeddings::Embeddings;
+use memhost_embeddings::{Embeddings, EmbeddingsOptions};
 use memhost_operations::{Operations, Parts};
 use memhost_oplog::operation::OperationSink;
 use memhost_oplog::{Oplog, OplogOptions};
@@ -103,7 +103,14 @@ impl Service {
     /// Where the directory is not usable, not one of memhost, from a newer version or in use; it is
     /// left unchanged.
     #[boxed]
-    pub async fn open(options: ServiceOptions) -> Result<Arc<Self>, OpenError> {
+    pub async fn open(mut options: ServiceOptions) -> Result<Arc<Self>, OpenError> {
+        if backup::is_quiet(&options.data_dir) {
+            options.sandbox.is_quiet = true;
+            options.has_background = false;
+            if let EmbeddingsOptions::Endpoint(endpoint) = &mut options.embeddings {
+                endpoint.is_quiet = true;
+            }
+        }
         // Before anything is made: what is asked of it may be wrong.
         let sandbox = Sandbox::new(options.sandbox)?;
         let data_dir = options.data_dir;

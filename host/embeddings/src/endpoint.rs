@@ -45,6 +45,9 @@ pub struct EndpointOptions {
     /// it.
     #[serde(skip)]
     pub key: Option<String>,
+    /// Whether nothing is asked of it: the host is a restored copy.
+    #[serde(skip)]
+    pub is_quiet: bool,
     /// The environment variable with that key.
     #[serde(default)]
     pub key_env: Option<String>,
@@ -143,6 +146,13 @@ impl Endpoint {
     }
 
     fn ask(&self, texts: &[String], until: Instant) -> Result<Response, EmbeddingsError> {
+        if self.options.is_quiet {
+            return Err(EmbeddingsError::Endpoint(format!(
+                "{} is not asked: the host is quiet, because its data directory was restored from \
+                 a backup; `memhost serve --end-quiet` ends that",
+                self.host
+            )));
+        }
         let failed = |error: ureq::Error| {
             EmbeddingsError::Endpoint(format!("{} failed: {error}", self.host))
         };

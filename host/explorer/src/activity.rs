@@ -25,7 +25,7 @@ pub(super) async fn list(
     let body = html! {
         @if page.items.is_empty() {
             (empty("No activity yet", &html! {
-                "The first operation of a company creates its binding: "
+                "The first write of a company creates its binding: "
                 (first_note(view.company.as_str()))
             }))
         } @else {
@@ -69,6 +69,7 @@ fn action_text(action: ActivityAction) -> (&'static str, &'static str) {
         ActivityAction::DeliveryDiscarded => ("discarded the delivery", ""),
         ActivityAction::FinanceEventAdded => ("added the flat charge", ""),
         ActivityAction::CompanyImported => ("imported", ""),
+        ActivityAction::CompanyRestored => ("restored the records of", ""),
     }
 }
 

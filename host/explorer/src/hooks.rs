@@ -36,6 +36,7 @@ fn status(status: DeliveryStatus) -> Markup {
         DeliveryStatus::Pending => Tone::Busy,
         DeliveryStatus::Held => Tone::Warning,
         DeliveryStatus::Delivered => Tone::Good,
+        DeliveryStatus::Degraded => Tone::Warning,
         DeliveryStatus::Dead => Tone::Bad,
         DeliveryStatus::Discarded => Tone::Plain,
     };

@@ -45,7 +45,7 @@ pub(super) async fn show(
         .operations(company, &OperationFilter::default(), None, LATEST)
         .await?
         .items;
-    let bindings = view.service.control().bindings(company).await?;
+    let mut bindings = view.service.control().bindings(company).await?;
     let page = Page::new(&view, "Overview", "Health, usage and cost of this company's memory.");
     if latest.is_empty() {
         let body = html! {
@@ -55,6 +55,12 @@ pub(super) async fn show(
             (first_steps(company))
         };
         return Ok(page.live("operations").render(&body));
+    }
+    // The built-in provider may answer without a binding that is stored.
+    if bindings.is_empty()
+        && let Ok(implied) = view.service.control().resolve_binding(company, None, None).await
+    {
+        bindings.push(implied.binding);
     }
     let is_operator = view.caller.may(Act::Host, None).is_ok();
     let doctor = is_operator && params.query.doctor.is_some();
@@ -106,7 +112,7 @@ fn first_steps(company: &CompanyId) -> Markup {
                 "memhost search --company " (company) " 'when may I deploy?'"
             }
             p.help {
-                "The first operation creates a binding for the built-in provider, which stores \
+                "The first write creates a binding for the built-in provider, which stores \
                  Markdown files on this machine. To connect Claude Code, use " code {
                     "memhost agent-hooks claude install"
                 } "."

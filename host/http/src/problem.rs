@@ -207,7 +207,7 @@ fn code_of(error: &ServiceError) -> ProblemCode {
         ServiceError::TooManyStreams { .. } => Code::TooManyStreams,
         ServiceError::UnknownCompany { .. } => Code::UnknownCompany,
         ServiceError::Erased { .. } => Code::CompanyErased,
-        ServiceError::NotForgotten { .. } => Code::NotForgotten,
+        ServiceError::NotForgotten { .. } | ServiceError::CannotForget { .. } => Code::NotForgotten,
         ServiceError::NotExported { error, .. } => code_of(error),
         ServiceError::Importing { .. } => Code::Importing,
         ServiceError::Denied(_) | ServiceError::Access(AccessError::Beyond(_)) => Code::Forbidden,

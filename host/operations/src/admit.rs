@@ -125,16 +125,15 @@ impl Operations {
     ) -> Result<Arc<Serving>, Refusal> {
         // No policy stops the host's own exports and erasures.
         let is_system = opened.is_systems();
-        if self.tenancy.is_erased(&scope.company_id) && !is_system {
-            let company = scope.company_id.clone();
-            let is_complete = self.tenancy.is_erasure_complete(&company);
-            let message = ServiceError::Erased { company, is_complete }.to_string();
-            return Err(Refusal::new(OperationErrorCode::CompanyErased, message));
+        if !is_system && let Some(erased) = self.tenancy.erased(&scope.company_id) {
+            return Err(Refusal::new(OperationErrorCode::CompanyErased, erased.to_string()));
         }
         let agent = scope.agent_id.as_ref();
         let binding = match self.bindings.resolve(&scope.company_id, agent, named) {
             Ok(resolution) => resolution.binding,
-            Err(error) => self.resolve_without_config(scope, named, error).await?.binding,
+            Err(error) => {
+                Box::pin(self.answering_default(opened.operation(), named, error)).await?
+            }
         };
         opened.set_binding(&binding);
         if !is_system {

@@ -2,7 +2,7 @@
 //! jobs.
 
 use crate::prelude::*;
-use crate::privacy::{must_wait, private};
+use crate::privacy::{must_wait, private, redact_approved, redact_secrets};
 use crate::review::written::Author;
 use async_recursion::async_recursion as boxed;
 use jiff::Timestamp;
@@ -10,8 +10,8 @@ use memhost_records::{Since, check_owner};
 use memhost_sandbox::CaptureAnswer;
 use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
-    Binding, CaptureRequest, CaptureResponse, Delivery, FieldError, Held, JsonObject, OnBudget,
-    OperationErrorCode, Outcome, Principal, Replacement,
+    Binding, CaptureMode, CaptureRequest, CaptureResponse, Delivery, FieldError, Held, JsonObject,
+    OnBudget, OperationErrorCode, Outcome, Principal, Replacement, Visibility,
 };
 
 /// What goes with an attempt to capture something. Its rows are written in one step with the
@@ -194,6 +194,11 @@ impl<A: Attempt> Step for Capture<'_, A> {
         let guard = host.policies.guard(&opened.operation().principal, &serving.binding);
         guard.stamp(scope, metadata);
         let received_at = self.attempt.received_at();
+        if self.request.mode == CaptureMode::CaptureResidue
+            && ownership.visibility() == Visibility::Company
+        {
+            redact_secrets(&mut self.request);
+        }
         self.ownership = Some(ownership.of_material(received_at, self.replaces.clone()));
         if !self.attempt.is_approved().await {
             if must_wait(serving, &mut self.request) {
@@ -203,6 +208,8 @@ impl<A: Attempt> Step for Capture<'_, A> {
                 return Err(Refusal::new(OperationErrorCode::ReviewRequired, message));
             }
             private(serving, &mut self.request)?;
+        } else {
+            redact_approved(serving, &mut self.request);
         }
         opened.keep_payload(&serving.binding, &self.request);
         Ok(())

@@ -2,6 +2,7 @@
 //! the row until the provider has forgotten the record, so that it can still be found for that.
 
 use crate::Operations;
+use async_recursion::async_recursion as boxed;
 use memhost_access::Caller;
 use memhost_tenancy::ServiceError;
 use memhost_types::{
@@ -16,10 +17,11 @@ const MOST: usize = 50;
 impl Operations {
     /// Has the providers of all companies forget what has expired. What a provider cannot forget
     /// now stays hidden, and is tried again at a later time. It ends early where `goes_on` says so.
-    pub async fn forget_expired(&self, goes_on: impl Fn() -> bool + Send + Sync) {
+    #[boxed]
+    pub async fn forget_expired(&self, goes_on: &(dyn Fn() -> bool + Send + Sync)) {
         for company in self.bindings.companies() {
             for binding in self.bindings.list(&company).into_iter().filter(|one| one.enabled) {
-                if let Err(error) = self.forget_expired_of(&binding, &goes_on).await {
+                if let Err(error) = self.forget_expired_of(&binding, goes_on).await {
                     tracing::warn!(%error, %company, binding = %binding.key, "the provider did not \
                         forget records that have expired; they are shown to nobody");
                 }
@@ -30,7 +32,7 @@ impl Operations {
     async fn forget_expired_of(
         &self,
         binding: &Binding,
-        goes_on: &(impl Fn() -> bool + Sync),
+        goes_on: &(dyn Fn() -> bool + Send + Sync),
     ) -> Result<(), ServiceError> {
         for _ in 0..MOST {
             let now = self.clock.now();

@@ -70,7 +70,6 @@ impl Operations {
         let mut opened =
             self.begin(caller, OperationKind::Forget, &mut request.scope, true).await?;
         opened.set_binding(binding);
-        let mut ending = opened.write_intent(Vec::new()).await?.called();
         let reader = reader_of(caller, &request.scope);
         let mut known = Vec::new();
         for handle in &request.handles {
@@ -78,6 +77,12 @@ impl Operations {
                 known.push(handle.clone());
             }
         }
+        let guard = self.policies.guard(caller.principal(), binding);
+        let records = known.iter().map(|handle| &handle.provider_record_id);
+        if let Err(refusal) = may_change(self, &guard, binding, records).await {
+            return Err(opened.refuse(refusal).await.into());
+        }
+        let mut ending = opened.write_intent(Vec::new()).await?.called();
         let waited = self.forget_waiting(binding, &known).await?;
         self.remove_traces(binding, &known).await?;
         self.tenancy.note_forgetting().await?;

@@ -5,8 +5,11 @@ use std::borrow::Cow;
 use crate::prelude::*;
 use crate::privacy::private;
 use async_recursion::async_recursion as boxed;
+use memhost_access::Guard;
 use memhost_sandbox::ImportAnswer;
-use memhost_types::{BindingKey, ImportRequest, ImportResponse, Scope, repair_surrogates};
+use memhost_types::{
+    BindingKey, ImportRequest, ImportResponse, OperationErrorCode, Scope, repair_surrogates,
+};
 
 impl Operations {
     /// Imports whole lines of an export: all of them or none, and what is there already only once.
@@ -55,9 +58,19 @@ impl Step for Import {
     async fn prepare(
         &mut self,
         _: &Operations,
-        _: &mut Opened,
+        opened: &mut Opened,
         serving: &Arc<Serving>,
     ) -> Result<(), Refusal> {
+        let binding = &serving.binding;
+        if Guard::protection(&opened.operation().principal, binding).is_protecting() {
+            let message = format!(
+                "the binding `{}` keeps records of administrators from everybody else \
+                 (`protectAdministrators`), and the lines of an import may replace some; import \
+                 with the token of an operator or a company's administrator",
+                binding.key
+            );
+            return Err(Refusal::new(OperationErrorCode::Forbidden, message));
+        }
         if let Cow::Owned(repaired) = repair_surrogates(self.request.lines.as_bytes()) {
             self.request.lines = String::from_utf8_lossy(&repaired).into_owned();
         }

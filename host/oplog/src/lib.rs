@@ -12,6 +12,7 @@ pub mod feed;
 mod log;
 pub mod metrics;
 pub mod operation;
+mod recent;
 pub mod refusals;
 
 #[cfg(test)]
@@ -19,3 +20,4 @@ mod testing;
 
 pub use self::error::OplogError;
 pub use self::log::{Audit, Oplog, OplogOptions};
+pub use self::recent::Recent;

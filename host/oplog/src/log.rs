@@ -10,6 +10,7 @@ use crate::billing::{BillingError, Ledger, Sums, SumsQuery};
 use crate::feed::Feed;
 use crate::metrics::Metrics;
 use crate::operation::OperationSink;
+use crate::recent::Recent;
 use crate::refusals::{Counted, Refusals};
 use memhost_access::Attached;
 use memhost_ports::Clock;
@@ -50,6 +51,8 @@ pub struct Oplog {
     pub refusals: Refusals,
     /// The counters of the host.
     pub metrics: Metrics,
+    /// How the last hour was for each binding.
+    pub recent: Recent,
     /// What was removed and is still in the store's files.
     pub compaction: CompactionMark,
     /// What says which events an operation leaves.
@@ -79,6 +82,7 @@ impl Oplog {
             feed: Arc::new(Feed::new(Arc::clone(&clock))),
             refusals: Refusals::default(),
             metrics: Metrics::new(has_company_label),
+            recent: Recent::default(),
             compaction: CompactionMark::open(&*store, clock.now(), compact_after).await?,
             sinks: Attached::default(),
             wake: Arc::new(Notify::new()),

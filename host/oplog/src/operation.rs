@@ -461,6 +461,7 @@ impl OpenOperation {
         operation.outcome = outcome;
         operation.error = error;
         self.log.metrics.observe(&self.operation);
+        self.log.recent.note(&self.operation, now);
         log_end(&self.operation);
     }
 
@@ -476,7 +477,8 @@ impl Drop for OpenOperation {
     fn drop(&mut self) {
         let message = match self.stage {
             Stage::Completed => return,
-            Stage::Open | Stage::Begun | Stage::Called => {
+            Stage::Open => "the caller went away before the provider was asked; nothing was done",
+            Stage::Begun | Stage::Called => {
                 "the caller went away before the provider answered; whether a write happened is \
                  not known"
             }

@@ -73,20 +73,31 @@ pub fn risk(text: &str) -> PiiRisk {
 /// is replaced by `[redacted]`.
 #[must_use]
 pub fn redact(text: &str) -> Cow<'_, str> {
+    redact_kinds(text, |_| true)
+}
+
+/// The same for credentials only.
+#[must_use]
+pub fn redact_secrets(text: &str) -> Cow<'_, str> {
+    redact_kinds(text, |kind| kind == PiiKind::Secret)
+}
+
+fn redact_kinds(text: &str, is_wanted: fn(PiiKind) -> bool) -> Cow<'_, str> {
+    let is_raw = |finding: &Finding| finding.risk == PiiRisk::High && is_wanted(finding.kind);
     let mut current = Cow::Borrowed(text);
     for _ in 0..MAX_PASSES {
-        match redact_once(&current) {
+        match redact_once(&current, is_raw) {
             Some(next) => current = Cow::Owned(next),
             None => return current,
         }
     }
-    if risk(&current) == PiiRisk::High { Cow::Borrowed(WITHHELD) } else { current }
+    if scan(&current).iter().any(is_raw) { Cow::Borrowed(WITHHELD) } else { current }
 }
 
 /// One round of [`redact`], or `None` if there is nothing to replace.
-fn redact_once(text: &str) -> Option<String> {
+fn redact_once(text: &str, is_raw: impl Fn(&Finding) -> bool) -> Option<String> {
     let found = scan(text);
-    let mut raw = found.iter().filter(|finding| finding.risk == PiiRisk::High).peekable();
+    let mut raw = found.iter().filter(|finding| is_raw(finding)).peekable();
     raw.peek()?;
     let mut out = String::with_capacity(text.len());
     let mut done = 0;

@@ -101,7 +101,10 @@ impl Deliveries {
             let delivery: Delivery = store::decode("delivery", value)?;
             Ok(match delivery.status {
                 DeliveryStatus::Pending | DeliveryStatus::Held => Old::Stays,
-                DeliveryStatus::Delivered | DeliveryStatus::Dead | DeliveryStatus::Discarded => {
+                DeliveryStatus::Delivered
+                | DeliveryStatus::Degraded
+                | DeliveryStatus::Dead
+                | DeliveryStatus::Discarded => {
                     let (table, key) = delivery.mark();
                     Old::Removed(vec![Change::always(table, key, None)])
                 }

@@ -104,7 +104,7 @@ impl Jobs {
             record_count: found.record_count,
             records: Vec::new(),
             error: found.error.clone(),
-            waits_for_budget: false,
+            error_code: None,
             is_retryable: found.status.is_end().then_some(found.is_retryable),
             is_retry: false,
         };

@@ -251,6 +251,26 @@ impl Records {
         Ok(false)
     }
 
+    /// The changes by which another binding, in the place of one, knows what was forgotten there.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn forgotten_at_another(
+        &self,
+        before: &Binding,
+        now: &Binding,
+    ) -> Result<Vec<Change>, StoreError> {
+        let from = prefix(&before.company_id, before.id);
+        let to = prefix(&now.company_id, now.id);
+        let mut rows = store::scan_all(&*self.store, Table::ForgottenSources, &from);
+        let mut changes = Vec::new();
+        while let Some((key, row)) = rows.next().await? {
+            let key = [&to[..], &key[from.len()..]].concat();
+            changes.push(Change::always(Table::ForgottenSources, key, Some(row)));
+        }
+        Ok(changes)
+    }
+
     /// At most so many wanted rows of a selection. For a scope it reads all rows of the binding.
     ///
     /// # Errors

@@ -101,7 +101,10 @@ impl Mark {
     }
 
     /// The row as it is written.
-    pub(super) fn write(&self) -> Result<TableWrite, StoreError> {
+    ///
+    /// # Errors
+    /// Where it cannot be encoded.
+    pub fn write(&self) -> Result<TableWrite, StoreError> {
         Ok(TableWrite::new(
             Table::PrivateWrites,
             self.key(),

@@ -181,6 +181,11 @@ impl Records {
         writes
     }
 
+    /// The key of a row in its table.
+    pub fn key_of(row: &RecordRow) -> Vec<u8> {
+        key_of(row)
+    }
+
     /// Whether a row has this key in its table.
     pub fn is_key_of(row: &RecordRow, found: &[u8]) -> bool {
         found == key_of(row)

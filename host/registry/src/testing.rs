@@ -108,6 +108,7 @@ pub(crate) fn new_binding(key: &str) -> NewBinding {
         limits: BindingLimits::default(),
         policy: BindingPolicy::default(),
         make_default: false,
+        id: None,
     }
 }
 

@@ -59,15 +59,17 @@ pub struct GrantedSecret {
 /// The network that the requests of all bindings use.
 pub(super) struct Network {
     client: Client,
+    is_quiet: bool,
     pub(super) counters: Counters,
     /// For the connections that are kept open.
     places: Arc<Semaphore>,
 }
 
 impl Network {
-    pub(super) fn new(client: Client) -> Self {
+    pub(super) fn new(client: Client, is_quiet: bool) -> Self {
         Self {
             client,
+            is_quiet,
             counters: Counters::default(),
             places: Arc::new(Semaphore::new(connection_pool::MOST_OF_ALL)),
         }
@@ -162,6 +164,9 @@ impl Egress {
         body: &mut WasiBody,
         options: RequestOptions,
     ) -> Result<http::Response<WasiBody>, EgressError> {
+        if self.network.is_quiet {
+            return Err(EgressError::Quiet);
+        }
         let authority =
             parts.uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
         let target = HttpTarget::parse(parts.uri.scheme_str(), authority)?;

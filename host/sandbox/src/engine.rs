@@ -29,6 +29,8 @@ pub struct SandboxOptions {
     /// A PEM file of certificate authorities that outgoing requests trust beside the well-known
     /// ones.
     pub outgoing_roots: Option<PathBuf>,
+    /// Whether every outgoing request is refused, whatever is granted: the host is a restored copy.
+    pub is_quiet: bool,
     /// Where the cost of each call is noted. `None`: nothing is counted, and no guest slows down.
     pub meter: Option<Meter>,
     /// Where components are compiled.
@@ -41,6 +43,7 @@ impl Default for SandboxOptions {
             instances: 1_000,
             max_memory_bytes: 1 << 30,
             outgoing_roots: None,
+            is_quiet: false,
             meter: None,
             compiler: Compiler::default(),
         }
@@ -84,8 +87,8 @@ impl Sandbox {
             engine,
             linker,
             pool: Pool::new(options.instances),
+            network: Arc::new(Network::new(client, options.is_quiet)),
             options,
-            network: Arc::new(Network::new(client)),
             ticker: Arc::new(ticker),
         })))
     }

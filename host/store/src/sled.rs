@@ -25,6 +25,7 @@ mod posting;
 mod query;
 mod remove;
 mod repair;
+mod row_cache;
 mod state;
 mod store;
 mod sums;

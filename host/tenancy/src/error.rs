@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+use jiff::Timestamp;
+
 use memhost_access::{AccessError, Denied};
 use memhost_oplog::OplogError;
 use memhost_oplog::billing::BillingError;
@@ -12,7 +14,7 @@ use memhost_sandbox::CallError;
 use memhost_store::StoreError;
 use memhost_types::{
     BindingKey, CompanyId, FieldError, OperationError, OperationErrorCode, OperationId, Outcome,
-    Refusal, foreign,
+    Principal, Refusal, foreign,
 };
 
 /// The text between a missing thing and the advice: the nearest name, if there is one.
@@ -21,9 +23,13 @@ fn or_near(near: Option<&str>) -> String {
 }
 
 /// Why nothing can be done in a company.
-fn of_erased(company: &CompanyId, is_complete: bool) -> String {
+fn of_erased(company: &CompanyId, is_complete: bool, by: &Principal, at: Timestamp) -> String {
     match is_complete {
-        true => format!("the company {company} was erased; the host keeps nothing of it"),
+        true => format!(
+            "the id {company} was erased here by {by} on {} and is not used again on this host; \
+             import it on another one",
+            at.strftime("%Y-%m-%d")
+        ),
         false => format!(
             "the erasure of the company {company} is not complete, and nothing else can be done in \
              it; `memhost company \
@@ -83,8 +89,8 @@ pub enum ServiceError {
         shown = foreign::visible(company.as_str())
     )]
     UnknownCompany { company: CompanyId, near: Option<String> },
-    #[error("{}", of_erased(company, *is_complete))]
-    Erased { company: CompanyId, is_complete: bool },
+    #[error("{}", of_erased(company, *is_complete, by, *at))]
+    Erased { company: CompanyId, is_complete: bool, by: Principal, at: Timestamp },
     /// The company is closed, and its bindings and secrets are still there.
     #[error(
         "the erasure of {company} is not complete: {reasons}; erase the company again when the \
@@ -93,9 +99,18 @@ pub enum ServiceError {
         bindings.iter().map(|key| format!(" --abandon {key}")).collect::<String>()
     )]
     NotForgotten { company: CompanyId, bindings: Vec<String>, reasons: String },
+    /// Found before anything was closed.
+    #[error(
+        "nothing was erased, and the company {company} is open as before: {reasons}; mend that and \
+         erase it again, or give up \
+         what such a provider has with `memhost company delete --company {company} --confirm \
+         {company}{}`",
+        bindings.iter().map(|key| format!(" --abandon {key}")).collect::<String>()
+    )]
+    CannotForget { company: CompanyId, bindings: Vec<String>, reasons: String },
     #[error("the company cannot be exported, because its binding `{key}` cannot be read: {error}")]
     NotExported { key: BindingKey, error: Box<ServiceError> },
-    #[error("the company {company} is being imported; try again when the import has ended")]
+    #[error("the company {company} is being imported or restored; try again when that has ended")]
     Importing { company: CompanyId },
     #[error("this token follows {most} streams of events already; end one of them first")]
     TooManyStreams { most: usize },

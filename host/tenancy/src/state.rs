@@ -40,11 +40,17 @@ impl Tenancy {
         companies
     }
 
+    /// Why nothing can be done in an erased company. `None` if it was not erased.
+    pub fn erased(&self, company: &CompanyId) -> Option<ServiceError> {
+        let erased = self.tombstone(company)?;
+        let Tombstone { is_complete, erased_by: by, erased_at: at, .. } = erased.tombstone.clone();
+        Some(ServiceError::Erased { company: company.clone(), is_complete, by, at })
+    }
+
     /// Why a company cannot be used now. `None` if it can.
     pub fn closed(&self, company: &CompanyId) -> Option<ServiceError> {
-        if self.is_erased(company) {
-            let is_complete = self.is_erasure_complete(company);
-            return Some(ServiceError::Erased { company: company.clone(), is_complete });
+        if let Some(erased) = self.erased(company) {
+            return Some(erased);
         }
         self.is_importing(company).then(|| ServiceError::Importing { company: company.clone() })
     }

@@ -205,7 +205,7 @@ async fn an_erased_company_stays_closed_and_its_tombstone_is_signed() {
     assert!(again.tenancy.cut_erasures().await.unwrap().is_empty());
     assert!(again.tenancy.is_erasure_complete(&acme) && again.tenancy.companies().is_empty());
     let made = again.tenancy.make_company(&operator, &acme).await.unwrap_err();
-    assert!(made.to_string().contains("was erased; the host keeps nothing of it"), "{made}");
+    assert!(made.to_string().contains("and is not used again on this host"), "{made}");
 }
 
 #[tokio::test]

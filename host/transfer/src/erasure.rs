@@ -74,6 +74,10 @@ impl Transfer {
         for binding in bindings.iter().filter(|binding| !abandoned.contains(&binding.key)) {
             self.check_loaded(binding).await?;
         }
+        // An erasure that was begun goes on: its company is closed.
+        if self.tenancy.tombstone(company).is_none() {
+            self.can_forget(company, &bindings, abandoned).await?;
+        }
         // From here on only the host itself can use the company, also after a crash.
         self.tenancy.write_tombstone(&tombstone, true).await?;
         self.waiting.remove_company(company).await?;
@@ -124,6 +128,7 @@ impl Transfer {
         self.waiting.forget(company);
         self.bindings.forget(company);
         self.oplog.ledger.forget(company);
+        self.oplog.recent.forget_company(company);
         self.tenancy.forget(company);
         self.remove_directory(company).await?;
         tombstone.is_complete = true;
@@ -131,6 +136,50 @@ impl Transfer {
         tracing::info!(%company, by = %caller.principal(), keys = tombstone.removed_keys, "a \
             company was erased");
         Ok(erased)
+    }
+
+    /// Refuses an erasure whose providers cannot be asked, before the company is closed.
+    async fn can_forget(
+        &self,
+        company: &CompanyId,
+        bindings: &[Arc<Binding>],
+        abandoned: &[BindingKey],
+    ) -> Result<(), ServiceError> {
+        let (mut found, mut reasons) = (Vec::new(), Vec::new());
+        for binding in bindings.iter().filter(|binding| !abandoned.contains(&binding.key)) {
+            if self.operations.never_served(binding).await?
+                || self.operations.holds_no_data(binding).await?
+            {
+                continue;
+            }
+            let missing = self.serving.missing_secrets(binding).await;
+            // Its provider is to answer, and not an open circuit.
+            self.serving.close_circuit(binding.id).await?;
+            let reason = match missing.is_empty() {
+                true => match self.first_record(binding).await {
+                    // It can be asked; whether it forgets is seen when it is told to.
+                    Err(ServiceError::Operation { error, .. })
+                        if error.code == OperationErrorCode::BadAnswer =>
+                    {
+                        None
+                    }
+                    asked => asked.err().map(|error| error.to_string()),
+                },
+                false => Some(format!("the secret `{}` is not set", missing.join("`, `"))),
+            };
+            if let Some(reason) = reason {
+                reasons.push(format!("the binding `{}` cannot forget: {reason}", binding.key));
+                found.push(binding.key.to_string());
+            }
+        }
+        match found.is_empty() {
+            true => Ok(()),
+            false => Err(ServiceError::CannotForget {
+                company: company.clone(),
+                bindings: found,
+                reasons: reasons.join("; "),
+            }),
+        }
     }
 
     /// Refuses an erasure while a provider is being compiled that would have to forget.
@@ -148,17 +197,24 @@ impl Transfer {
         }
     }
 
-    /// Removes everything that the store has of a company, once its operations in progress have
-    /// ended.
-    pub(crate) async fn remove_all(&self, company: &CompanyId) -> Result<u64, ServiceError> {
+    /// Waits until the company's operations in progress have ended, 10 seconds at most. Answers
+    /// whether they have.
+    pub(crate) async fn settle(&self, company: &CompanyId) -> Result<bool, ServiceError> {
         const MOST: u32 = 1_000;
         for _ in 0..MOST {
             self.store.commit().await?;
             if self.store.is_settled(company) {
-                break;
+                return Ok(true);
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+        Ok(false)
+    }
+
+    /// Removes everything that the store has of a company, once its operations in progress have
+    /// ended.
+    pub(crate) async fn remove_all(&self, company: &CompanyId) -> Result<u64, ServiceError> {
+        self.settle(company).await?;
         self.tenancy.note_forgetting().await?;
         // Others count their refusals meanwhile.
         let before = self.store.erase_company(company).await?;
@@ -179,7 +235,7 @@ impl Transfer {
     }
 
     /// Finishes the company's deletions of bindings that were cut short.
-    async fn finish_deletions(&self, company: &CompanyId) -> Result<(), ServiceError> {
+    pub(crate) async fn finish_deletions(&self, company: &CompanyId) -> Result<(), ServiceError> {
         let registry = (&*self.bindings, &*self.serving);
         Ok(memhost_control::finish_cut_deletions(&*self.store, registry, Some(company)).await?)
     }

@@ -163,13 +163,18 @@ impl Transfer {
             if self.has_nothing(&binding).await? {
                 continue;
             }
-            let read = self.operations.list_all(&Caller::system(), all_of(&binding, None, 1)).await;
-            read.map_err(|error| ServiceError::NotExported {
+            self.first_record(&binding).await.map_err(|error| ServiceError::NotExported {
                 key: binding.key.clone(),
                 error: Box::new(error),
             })?;
         }
         Ok(())
+    }
+
+    /// Asks a binding for a record.
+    pub(crate) async fn first_record(&self, binding: &Binding) -> Result<(), ServiceError> {
+        let first = all_of(binding, None, 1);
+        self.operations.list_all(&Caller::system(), first).await.map(drop)
     }
 
     /// Everything of a company, line by line, as it is read. The last line is `{"type":"end"}`.

@@ -8,6 +8,8 @@
 
 mod lines;
 mod options;
+mod restore;
+mod restoring;
 mod row;
 
 use async_recursion::async_recursion as boxed;
@@ -16,7 +18,7 @@ use std::path::Path;
 use tokio::sync::mpsc;
 
 use self::lines::Importing;
-pub use self::options::{ImportOptions, Imported, MAX_LINE};
+pub use self::options::{ImportOptions, Imported, MAX_LINE, Restored};
 use crate::Transfer;
 use memhost_access::{Act, Caller};
 use memhost_queues::waiting;
@@ -74,13 +76,7 @@ impl Transfer {
     }
 
     fn is_not_erased(&self, company: &CompanyId) -> Result<(), ServiceError> {
-        match self.tenancy.is_erased(company) {
-            false => Ok(()),
-            true => {
-                let is_complete = self.tenancy.is_erasure_complete(company);
-                Err(ServiceError::Erased { company: company.clone(), is_complete })
-            }
-        }
+        self.tenancy.erased(company).map_or(Ok(()), Err)
     }
 
     /// What a company has on this host. `None` if nothing is stored of it. An import that fails
@@ -115,22 +111,10 @@ impl Transfer {
         // A host that ends during the import removes the imported part when it opens again.
         self.mark_import(company, true).await?;
         let mut importing = Importing::new(self, company, options);
-        let mut result = Ok(());
-        while let Some(line) = lines.recv().await {
-            result = match line {
-                Ok(line) => match self.is_not_erased(company) {
-                    Ok(()) => importing.line(line).await,
-                    erased => erased,
-                },
-                Err(error) => Err(FieldError::new("body", error).into()),
-            };
-            if result.is_err() {
-                break;
-            }
-        }
-        if result.is_ok() {
-            result = importing.finish().await;
-        }
+        let result = match self.take(&mut importing, company, lines).await {
+            Ok(()) => importing.finish().await,
+            error => error,
+        };
         // An erasure that began at the same moment has not seen all of it.
         let result = result.and_then(|()| self.is_not_erased(company));
         let done = importing.done;
@@ -146,6 +130,21 @@ impl Transfer {
             .record_with(company, entry.with(None::<&()>, Some(&done)), Vec::new())
             .await?;
         Ok(done)
+    }
+
+    /// Takes the lines, up to the first one that is not valid.
+    async fn take(
+        &self,
+        importing: &mut Importing<'_>,
+        company: &CompanyId,
+        lines: &mut mpsc::Receiver<Result<String, String>>,
+    ) -> Result<(), ServiceError> {
+        while let Some(line) = lines.recv().await {
+            let line = line.map_err(|error| FieldError::new("body", error))?;
+            self.is_not_erased(company)?;
+            importing.line(line).await?;
+        }
+        Ok(())
     }
 
     async fn mark_import(&self, company: &CompanyId, is_begun: bool) -> Result<(), ServiceError> {

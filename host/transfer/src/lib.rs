@@ -1,5 +1,5 @@
-//! A company as a whole: export, import and erasure. Rows of tables are exported and imported as
-//! they are; records go through their providers.
+//! A company as a whole: export, import, restore in place and erasure. Rows of tables are exported
+//! and imported as they are; records go through their providers.
 
 mod erasure;
 mod export;
@@ -7,5 +7,7 @@ mod import;
 mod transfer;
 
 pub use export::Line as ExportLine;
-pub use import::{ImportOptions, Imported, MAX_LINE as MAX_IMPORT_LINE, undo_cut_imports};
+pub use import::{
+    ImportOptions, Imported, MAX_LINE as MAX_IMPORT_LINE, Restored, undo_cut_imports,
+};
 pub use transfer::Transfer;

@@ -55,6 +55,8 @@ pub enum ActivityAction {
     FinanceEventAdded,
     /// A company was imported from another host.
     CompanyImported,
+    /// The records of a company's bindings were restored from an export.
+    CompanyRestored,
 }
 
 /// One change.

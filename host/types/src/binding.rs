@@ -54,6 +54,16 @@ pub struct Binding {
     pub updated_at: Timestamp,
 }
 
+impl Binding {
+    /// The revision of a binding that is not stored.
+    pub const IMPLIED: u64 = 0;
+
+    /// Whether it answers because nobody has decided who does, and is not stored.
+    pub fn is_implied(&self) -> bool {
+        self.revision == Self::IMPLIED
+    }
+}
+
 /// Grants and limits that an import requests: those the binding had on its former host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -152,6 +152,9 @@ named!(
         Held = "held",
         /// The provider took it.
         Delivered = "delivered",
+        /// Recall was answered without all that there is, or with nothing: `recall.degraded` says
+        /// why.
+        Degraded = "degraded",
         /// The host no longer tries it. It can be replayed.
         Dead = "dead",
         /// A person decided against it.

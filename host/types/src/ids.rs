@@ -195,6 +195,16 @@ fn check_record_id(what: &'static str, text: &str) -> Result<(), IdError> {
 #[serde(transparent)]
 pub struct BindingId(pub Uuid);
 
+impl BindingId {
+    /// The id of the binding that a company has as long as nobody has decided who answers. Once
+    /// somebody has, nothing gets it again.
+    pub fn implied_of(company: &CompanyId) -> Self {
+        let hash = blake3::hash(&[b"implied binding\0", company.as_str().as_bytes()].concat());
+        let bytes = hash.as_bytes().first_chunk().copied().unwrap_or_default();
+        Self(uuid::Builder::from_custom_bytes(bytes).into_uuid())
+    }
+}
+
 impl fmt::Display for BindingId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

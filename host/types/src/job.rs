@@ -10,7 +10,8 @@ use super::bounds::check_context_id;
 use super::named::named;
 use super::{
     AgentId, BindingId, BindingKey, CompanyId, FieldError, HookContext, HookKind, JobStatus,
-    OperationId, ProviderKey, RecordHandle, Replacement, Scope, SourceKind, SourceRef, Visibility,
+    OperationErrorCode, OperationId, ProviderKey, RecordHandle, Replacement, Scope, SourceKind,
+    SourceRef, Visibility,
 };
 
 /// A job's identity. The provider's own name for it is another one.
@@ -102,9 +103,9 @@ pub struct Job {
     /// Why the last attempt did not succeed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Whether it waits until its binding may spend again.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub waits_for_budget: bool,
+    /// The code of `error`, where the host did not call the provider or the call failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<OperationErrorCode>,
     /// Whether the provider says that it can be tried again; absent: not stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_retryable: Option<bool>,
@@ -117,6 +118,12 @@ impl Job {
     /// What it is about.
     pub fn about(&self) -> About<'_> {
         About::of(&self.scope, self.source.as_ref(), self.hook.as_ref())
+    }
+
+    /// Whether it waits until its binding may spend again.
+    pub fn is_stopped_by_budget(&self) -> bool {
+        self.status == JobStatus::Queued
+            && self.error_code == Some(OperationErrorCode::BudgetExceeded)
     }
 
     /// Whether it can be queued again.

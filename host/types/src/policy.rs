@@ -172,6 +172,9 @@ pub struct BindingPolicy {
     pub attribution: Option<AttributionMode>,
     /// Whom records belong to.
     pub sharing: Sharing,
+    /// Whether only operators and company administrators may change or forget what one of them
+    /// wrote.
+    pub protect_administrators: bool,
 }
 
 impl Default for BindingPolicy {
@@ -185,6 +188,7 @@ impl Default for BindingPolicy {
             mcp: McpPolicy::default(),
             attribution: None,
             sharing: Sharing::default(),
+            protect_administrators: false,
         }
     }
 }

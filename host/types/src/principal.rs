@@ -104,6 +104,17 @@ impl Principal {
         }
     }
 
+    /// Whether it is an operator or a company's administrator, by itself or through an integration.
+    pub fn is_administrator(&self) -> bool {
+        let is_such = |role| matches!(role, Role::Operator | Role::CompanyAdministrator);
+        match self {
+            Self::Operator => true,
+            Self::Token { role, .. } => is_such(*role),
+            Self::Integration { acts_for, .. } => is_such(acts_for.role()),
+            Self::Host | Self::System | Self::Agent(_) | Self::Others => false,
+        }
+    }
+
     /// Whether it may do only what an agent may. An integration that names only the role `agent`
     /// may act for an agent, too.
     pub fn is_confined(&self) -> bool {
@@ -467,6 +478,17 @@ mod tests {
         assert!(of(&auditor).is_none() && !auditor.is_confined());
         let some_agent = acting("gw", ActsFor::Role(Role::Agent));
         assert!(of(&some_agent).is_none() && some_agent.is_confined());
+        let administrators = Role::ALL.iter().filter(|role| {
+            acting("gw", ActsFor::Role(**role)).is_administrator()
+                && acting("gw", person("u1", **role)).is_administrator()
+                && Principal::Token { role: **role, name: "t".to_owned() }.is_administrator()
+        });
+        let both = [&Role::Operator, &Role::CompanyAdministrator];
+        assert_eq!(administrators.collect::<Vec<_>>(), both);
+        assert!(Principal::Operator.is_administrator());
+        for other in [Principal::Host, Principal::System, Principal::Agent(agent("operator"))] {
+            assert!(!other.is_administrator(), "{other}");
+        }
         for own in [Principal::Host, Principal::System, Principal::Operator, Principal::Others] {
             assert!(of(&own).is_none() && !own.is_confined(), "{own}");
         }

@@ -251,6 +251,10 @@ pub struct ForgottenAt {
     pub forgotten: u32,
     /// Records that the provider only hides, or keeps in a history elsewhere.
     pub hidden: u32,
+    /// Records that stay, because the binding keeps those of administrators from the caller. They
+    /// are no error: the same request would leave them again.
+    #[serde(default)]
+    pub protected: u32,
     /// Why the binding has not forgotten everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

@@ -33,6 +33,7 @@ fn fuzzed() -> &'static Fuzzed {
         });
         let (model, dimensions) = ("small".to_owned(), 2);
         let options = EndpointOptions {
+            is_quiet: false,
             url,
             model,
             dimensions,

@@ -87,6 +87,7 @@ pub(crate) const COMPANY: &[(Method, &str, &str)] = &[
     (Method::Get, "/control/v1/companies/{company}/usage", "+-+-"),
     (Method::Get, "/control/v1/companies/{company}/export", "----"),
     (Method::Post, "/control/v1/companies/{company}/import", "----"),
+    (Method::Post, "/control/v1/companies/{company}/restore", "----"),
     (Method::Post, "/control/v1/companies/{company}/erase", "----"),
 ];
 

@@ -353,6 +353,9 @@ async fn an_event_that_is_reported_twice_is_stored_once() {
     assert_eq!(known(&api, 2).await.len(), 2);
     let captured = captures(&api, 1).await;
     assert_eq!(captured.len(), 1, "{captured:?}");
+    let delivery =
+        format!("/control/v1/companies/acme/deliveries/{}", captured[0]["id"].as_str().unwrap());
+    api.until(&delivery, |delivery| delivery["status"] == "delivered").await;
     let found = api.query("acme", "rename foo").await;
     assert!(found.iter().any(|text| text.contains("User: Rename `foo`")), "{found:?}");
 }

@@ -20,6 +20,7 @@ fn endpoint() -> EmbeddingsOptions {
     let url = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || listener.incoming().for_each(|stream| answer(stream.unwrap())));
     EmbeddingsOptions::Endpoint(EndpointOptions {
+        is_quiet: false,
         url,
         model: "three-four".to_owned(),
         dimensions: 2,

@@ -73,7 +73,7 @@ async fn what_has_expired_is_in_no_answer_and_is_forgotten_by_its_provider() {
         assert_eq!(seen(&api, &handle).await, [""; 0], "{provider} after a restart");
         let kept = ask(&api, "acme", "list", json!({"limit": 100})).await.fine();
         assert_eq!(kept["items"].as_array().unwrap().len(), 1, "{provider}: the other stays");
-        host.service().operations().forget_expired(|| true).await;
+        host.service().operations().forget_expired(&|| true).await;
         let operations = host.operations("acme").await.unwrap();
         let forgetting = operations.iter().find(|one| one.kind.to_string() == "forget").unwrap();
         assert_eq!(forgetting.record_count, 1, "{provider}: {forgetting:?}");
@@ -81,7 +81,7 @@ async fn what_has_expired_is_in_no_answer_and_is_forgotten_by_its_provider() {
         clock.advance(SignedDuration::from_hours(-2));
         assert_eq!(seen(&api, &handle).await, [""; 0], "{provider} has forgotten it");
         let count = host.operations("acme").await.unwrap().len();
-        host.service().operations().forget_expired(|| true).await;
+        host.service().operations().forget_expired(&|| true).await;
         assert_eq!(host.operations("acme").await.unwrap().len(), count, "once is enough");
     }
 }

@@ -5,6 +5,7 @@ use memhost_server::Method;
 use memhost_tests::TestHost;
 use serde_json::{Value, json};
 
+use super::mcp_http;
 use super::support::Api;
 
 const CUT: &str = r"the cat \ud83d";
@@ -62,6 +63,24 @@ async fn a_record_and_its_metadata_are_written_and_found() {
     let query = json!({"scope": {"companyId": "acme"}, "query": "CUT"});
     let found = post(&api, "query", &query).await;
     assert_eq!(found["snippets"][0]["text"], READ);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_of_a_tool_is_taken() {
+    let (host, address) = mcp_http::host(&[]).await;
+    let agent = mcp_http::agent(&host, address).await;
+    let call = |id: u32| {
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {
+            "name": "memory_note", "arguments": {"text": "CUT", "metadata": {"by": "CUT"}},
+        }})
+    };
+    for body in [call(1), json!([call(2), call(3)])] {
+        let answer = agent.send("POST", cut(&body)).await;
+        assert_eq!(answer.status, 200, "{}", answer.json);
+        let first = answer.json.get(0).unwrap_or(&answer.json).clone();
+        assert_eq!(first["result"]["isError"], false, "{first}");
+    }
+    assert_eq!(texts(&Api::new(&host)).await, [READ; 3]);
 }
 
 /// The provider answers the metadata `{"half":"\ud800"}`.

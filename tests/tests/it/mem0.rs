@@ -19,14 +19,14 @@ const KEY: &str = "the-key-of-this-test";
 #[derive(Default)]
 pub(super) struct State {
     pub(super) memories: Vec<Value>,
-    keys: Vec<String>,
+    pub(super) keys: Vec<String>,
     /// How many were ever added.
     added: usize,
     /// It does not answer when it adds.
     is_silent: bool,
 }
 
-fn serve() -> (u16, Arc<Mutex<State>>) {
+pub(super) fn serve() -> (u16, Arc<Mutex<State>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let state = Arc::new(Mutex::new(State::default()));
@@ -109,7 +109,7 @@ impl State {
 }
 
 /// A host whose default binding is mem0 at this port, without grants.
-async fn host(port: u16) -> (TestHost, Api) {
+pub(super) async fn host(port: u16) -> (TestHost, Api) {
     let host = TestHost::new(&["mem0"]).await.unwrap();
     let api = Api::new(&host);
     let config = json!({
@@ -121,7 +121,7 @@ async fn host(port: u16) -> (TestHost, Api) {
     (host, api)
 }
 
-async fn grant(api: &Api, port: u16) {
+pub(super) async fn grant(api: &Api, port: u16) {
     let origin = format!("http://127.0.0.1:{port}");
     let secret = json!({
         "value": KEY, "origins": [origin], "usedAs": {"kind": "header", "name": "x-api-key"},

@@ -310,7 +310,7 @@ async fn a_version_that_asks_for_more_waits_for_a_grant() {
     let waiting = view(&host).await.waiting;
     assert_eq!((waiting.len(), waiting[0].asks.len()), (1, 2));
     let (company, key): (_, BindingKey) = (parse("acme"), parse("default"));
-    let grants = host.service().control().grants(&company, &key).unwrap();
+    let grants = host.service().control().grants(&company, &key).await.unwrap();
     assert!(grants.asked.iter().all(|asked| !asked.is_reviewed));
     assert_eq!(grants.granted, Grants::default(), "nothing is granted silently");
     // A partial grant: the version serves with what was granted.

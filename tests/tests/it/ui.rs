@@ -371,11 +371,11 @@ async fn a_page_is_told_that_something_changed_and_nothing_more() {
     assert!(mine.headers["content-type"].to_str().unwrap().starts_with("text/event-stream"));
     let told = mine.text.matches("event: changed").count();
     assert!((1..=4).contains(&told), "{}", mine.text);
-    assert!(
-        mine.text.contains("data: operations")
-            && !mine.text.contains("secret")
-            && !mine.text.contains("ada")
-    );
+    // The hexadecimal digits of an id may be a name.
+    let lines = mine.text.lines().filter(|line| !line.starts_with("id:"));
+    let said = lines.collect::<Vec<_>>().join("\n");
+    assert!(said.contains("data: operations"), "{said}");
+    assert!(!said.contains("secret") && !said.contains("ada"), "{said}");
     assert!(!jobs.text.contains("operations"), "{}", jobs.text);
 }
 

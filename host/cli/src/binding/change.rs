@@ -11,7 +11,7 @@ use crate::argument::{object, versions, without_nulls};
 use crate::difference::differences;
 use crate::texts::escape;
 use memhost_core::BindingView;
-use memhost_types::{Binding, VersionChoice};
+use memhost_types::{Binding, JsonObject, VersionChoice};
 
 /// What an update does with members that are left out.
 pub(super) const WHOLE: &str = "--limits and --policy are merged: members that are left out stay, \
@@ -36,10 +36,14 @@ pub(crate) struct UpdateArgs {
     /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'.
     #[arg(long, value_name = "JSON")]
     limits: Option<String>,
-    /// Policy as a JSON object with hooks, review, pii, onBudget, retention, mcp, attribution and
-    /// sharing, such as '{"pii":"redact"}'.
+    /// Policy as a JSON object with hooks, review, pii, onBudget, retention, mcp, attribution,
+    /// sharing and protectAdministrators, such as '{"pii":"redact"}'.
     #[arg(long, value_name = "JSON")]
     policy: Option<String>,
+    /// Whether only administrators and operators may change or forget what one of them wrote: the
+    /// policy's protectAdministrators.
+    #[arg(long, value_name = "BOOL", id = "policy.protectAdministrators")]
+    protect_administrators: Option<bool>,
     /// Whether the binding accepts operations.
     #[arg(long, value_name = "BOOL")]
     enabled: Option<bool>,
@@ -47,11 +51,24 @@ pub(crate) struct UpdateArgs {
     seen: SeenArgs,
 }
 
+/// The policy of a request: the JSON, with the setting that has a flag of its own.
+pub(super) fn policy(
+    json: Option<&str>,
+    protect_administrators: Option<bool>,
+) -> Result<Option<JsonObject>> {
+    let mut policy = object("--policy", json)?;
+    if let Some(protects) = protect_administrators {
+        let policy = policy.get_or_insert_default();
+        policy.insert("protectAdministrators".to_owned(), protects.into());
+    }
+    Ok(policy)
+}
+
 pub(super) async fn update(args: UpdateArgs) -> Result<()> {
     let body = without_nulls(json!({
         "config": object("--config", args.config.as_deref())?,
         "limits": object("--limits", args.limits.as_deref())?,
-        "policy": object("--policy", args.policy.as_deref())?,
+        "policy": policy(args.policy.as_deref(), args.protect_administrators)?,
         "version": args.versions,
         "enabled": args.enabled,
         "revision": args.seen.revision,

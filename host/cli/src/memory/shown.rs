@@ -80,6 +80,7 @@ const FORGOTTEN: &Columns<ForgottenAt> = &[
     ("binding", |at| text(&at.binding_key)),
     ("forgotten", |at| text(&at.forgotten)),
     ("hidden", |at| text(&at.hidden)),
+    ("protected", |at| text(&at.protected)),
     ("error", |at| text(&at.error)),
 ];
 

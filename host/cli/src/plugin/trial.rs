@@ -98,13 +98,8 @@ impl Trial {
     /// Pins an existing binding to this build; creates the binding if there is none.
     async fn bind(&self, setup: Setup) -> Result<()> {
         let description = &self.inspection.description;
-        let present = self
-            .service
-            .control()
-            .binding(&self.company, &self.key)
-            .await
-            .ok()
-            .map(|present| present.binding);
+        // Not the built-in provider, which answers where nothing is stored.
+        let present = self.service.control().stored_binding(&self.company, &self.key).ok();
         if let Some(binding) = &present
             && binding.provider_key != description.provider_key
         {

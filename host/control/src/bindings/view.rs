@@ -154,7 +154,7 @@ pub struct ResolvedView {
 }
 
 impl Control {
-    /// One binding as it is shown.
+    /// One binding as it is shown; also the built-in one that answers without being stored.
     ///
     /// # Errors
     /// Where there is none of this key.
@@ -164,20 +164,37 @@ impl Control {
         company: &CompanyId,
         key: &BindingKey,
     ) -> Result<BindingView, ServiceError> {
-        let binding = self.bindings.get(company, key)?;
-        let state = self.serving.state(&binding).await?;
+        self.view_of(&*self.stored_or_implied(company, key).await?).await
+    }
+
+    async fn stored_or_implied(
+        &self,
+        company: &CompanyId,
+        key: &BindingKey,
+    ) -> Result<Arc<Binding>, ServiceError> {
+        match self.bindings.get(company, key) {
+            Ok(stored) => Ok(stored),
+            Err(error) => {
+                let implied = self.operations.implied_default(company, Some(key)).await?;
+                Ok(implied.ok_or(error)?)
+            }
+        }
+    }
+
+    async fn view_of(&self, binding: &Binding) -> Result<BindingView, ServiceError> {
+        let state = self.serving.state(binding).await?;
         let builds = self.plugins.builds(&binding.provider_key);
-        let choice = choose(&binding, &builds, state.as_ref());
+        let choice = choose(binding, &builds, state.as_ref());
         let warm = self.serving.warm(binding.id);
         let usage = match &warm {
             Some(serving) => Some(UsageView::of(serving).await),
             None => None,
         };
         let mut view = BindingView {
-            binding: (*binding).clone(),
-            is_default: false,
+            binding: binding.clone(),
+            is_default: binding.is_implied(),
             agents: Vec::new(),
-            warnings: warnings(&binding, &builds, state.as_ref(), &choice),
+            warnings: warnings(binding, &builds, state.as_ref(), &choice),
             serving: state
                 .as_ref()
                 .map(|state| BuildView { digest: state.digest, version: state.version.clone() }),
@@ -189,13 +206,15 @@ impl Control {
             health: warm.as_ref().and_then(|serving| serving.health.lock().clone()),
             usage,
         };
-        for name in self.serving.missing_secrets(&binding).await {
+        for name in self.serving.missing_secrets(binding).await {
             view.warnings.push(format!(
                 "the secret `{name}` is granted and not set, or not with this key; `memhost secret \
                  create {name}` sets it"
             ));
         }
-        view.warnings.extend(self.operations.waiting_warning(&binding));
+        let (company, now) = (&binding.company_id, self.clock.now());
+        view.warnings.extend(self.oplog.recent.troubles(company, &binding.key, now));
+        view.warnings.extend(self.operations.waiting_warning(binding));
         view.warnings.extend(warm.as_ref().and_then(|serving| left_out(&serving.instances)));
         let unwell = view.health.as_ref().and_then(|found| found.error.as_ref());
         view.warnings.extend(
@@ -207,12 +226,12 @@ impl Control {
             .as_ref()
             .and_then(|serving| builds.iter().find(|build| build.digest() == serving.digest));
         if let Some(build) = serves.or(choice.build.as_ref()) {
-            view.warnings.extend(ungranted(&binding, build));
+            view.warnings.extend(ungranted(binding, build));
             view.capabilities = Some(build.component.description().capabilities);
         }
-        for (target, target_key) in self.bindings.targets(company) {
+        for (target, target_key) in self.bindings.targets(&binding.company_id) {
             match target {
-                _ if target_key != *key => {}
+                _ if target_key != binding.key => {}
                 Target::Company => view.is_default = true,
                 Target::Agent(agent) => view.agents.push(agent),
             }
@@ -295,12 +314,13 @@ impl Control {
     ///
     /// # Errors
     /// Where there is none of this key.
-    pub fn grants(
+    #[boxed]
+    pub async fn grants(
         &self,
         company: &CompanyId,
         key: &BindingKey,
     ) -> Result<GrantsView, ServiceError> {
-        let binding = self.bindings.get(company, key)?;
+        let binding = self.stored_or_implied(company, key).await?;
         let builds = self.plugins.builds(&binding.provider_key);
         let newest = builds.iter().find(|build| build.is_allowed_by(&binding.version));
         let described = newest
@@ -333,13 +353,25 @@ impl Control {
         agent: Option<&AgentId>,
         named: Option<&BindingKey>,
     ) -> Result<ResolvedView, ServiceError> {
-        let resolution = self.bindings.resolve(company, agent, named)?;
-        let binding = self.binding(company, &resolution.binding.key).await?;
-        Ok(ResolvedView {
-            binding,
-            why: resolution.why,
-            steps: self.bindings.explain(company, agent, named),
-        })
+        let mut steps = self.bindings.explain(company, agent, named);
+        let (binding, why) = match self.bindings.resolve(company, agent, named) {
+            Ok(resolution) => (resolution.binding, resolution.why),
+            Err(error) => {
+                let implied = self.operations.implied_default(company, named).await?;
+                let implied = implied.ok_or(error)?;
+                if let Some(last) = steps.last_mut() {
+                    (last.decides, last.binding_key) = (named.is_none(), Some(implied.key.clone()));
+                    last.says = format!(
+                        "nobody has decided it, so the built-in provider answers as `{}`; the \
+                         first write makes that binding",
+                        implied.key
+                    );
+                }
+                let why = if named.is_some() { Why::ExplicitKey } else { Why::CompanyDefault };
+                (implied, why)
+            }
+        };
+        Ok(ResolvedView { binding: self.view_of(&binding).await?, why, steps })
     }
 }
 

@@ -80,6 +80,7 @@ impl Monitor {
         all.push(self.check_bindings().await);
         all.extend(self.check_sections());
         all.push(self.check_background().await);
+        all.extend(self.check_quiet());
         all
     }
 
@@ -234,6 +235,17 @@ impl Monitor {
     }
 
     /// Warns of dead deliveries and failed jobs.
+    /// Warns of a restored copy, which is quiet.
+    fn check_quiet(&self) -> Option<Check> {
+        self.is_quiet().then(|| {
+            let found = "the data directory was restored from a backup: nothing is delivered, and \
+                         no other system is asked";
+            let advice = "start the host with `memhost serve --end-quiet` if it is to work from \
+                          now on";
+            Check::warning("quiet", found, advice)
+        })
+    }
+
     async fn check_background(&self) -> Check {
         let dead =
             DeliveryFilter { status: Some(DeliveryStatus::Dead), ..DeliveryFilter::default() };

@@ -60,6 +60,7 @@ fn ok(body: &Value) -> String {
 
 fn endpoint(url: String) -> EmbeddingsOptions {
     EmbeddingsOptions::Endpoint(EndpointOptions {
+        is_quiet: false,
         url,
         model: "small".to_owned(),
         dimensions: 2,

@@ -266,7 +266,7 @@ pub(crate) async fn set(
     CsrfForm(given): CsrfForm<BTreeMap<String, String>>,
 ) -> Result<Response, Problem> {
     let revision = parse("revision", given.get("revision").map_or("", String::as_str))?;
-    let asks = view.service.control().grants(&view.company, &key)?;
+    let asks = view.service.control().grants(&view.company, &key).await?;
     let changed = || {
         let detail = "the provider now requests other permissions; reload the page of the binding \
                       and decide again";

@@ -38,7 +38,7 @@ pub(crate) async fn list(view: CompanyView<permission::View>) -> Result<Markup, 
         div #rows data-live {
             @if bindings.is_empty() {
                 (empty("No bindings yet", &html! {
-                    "The first operation of this company creates one for the built-in provider: "
+                    "The built-in provider answers; the first write creates a binding for it: "
                     (first_note(view.company.as_str()))
                 }))
             } @else { (table("Bindings", rows)) }

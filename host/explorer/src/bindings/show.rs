@@ -18,7 +18,7 @@ pub(crate) async fn show(
     PathParam(key): PathParam<BindingKey>,
 ) -> Result<Markup, Problem> {
     let shown = view.service.control().binding(&view.company, &key).await?;
-    let asks = view.service.control().grants(&view.company, &key)?;
+    let asks = view.service.control().grants(&view.company, &key).await?;
     let body = html! {
         @for warning in &shown.warnings { p.wrong { (sentence(warning)) } }
         @if let BreakerState::Open { retry_after_ms } = shown.breaker {
@@ -61,7 +61,7 @@ fn actions(view: &View, shown: &BindingView) -> Markup {
     let at = |what: &str| view.at(&["bindings", key, what]);
     let is_troubled = shown.breaker != BreakerState::Closed || !shown.rejected_versions.is_empty();
     html! {
-        @if view.allows(Act::Administer) {
+        @if view.allows(Act::Administer) && !shown.binding.is_implied() {
             @if is_troubled { (form(view, &at("reset"), &html! { button.primary { "Reset" } })) }
             (form(view, &at("switch"), &html! {
                 input type="hidden" name="enabled" value=(!shown.binding.enabled);
@@ -120,8 +120,14 @@ fn targets(view: &View, shown: &BindingView) -> Markup {
     let key = shown.binding.key.as_str();
     let default = view.at(&["bindings", key, "default"]);
     let agent = view.at(&["bindings", key, "agents"]);
-    let may = view.allows(Act::Administer);
+    let may = view.allows(Act::Administer) && !shown.binding.is_implied();
     html! {
+        @if shown.binding.is_implied() {
+            p.help {
+                "Nobody has decided which binding is the default, so the built-in provider \
+                 answers. The first write stores this binding."
+            }
+        }
         ul.list {
             li.between {
                 @if shown.is_default { span { "Company (default binding)" } } @else {
@@ -178,6 +184,10 @@ fn policy(binding: &Binding) -> Markup {
         OnBudget::Refuse => "Captures are refused",
         OnBudget::Queue => "Captures wait until the budget resets",
     };
+    let protected = match policy.protect_administrators {
+        true => "Only administrators and operators change them",
+        false => "Whoever may write changes them",
+    };
     let snapshots = match policy.retention.snapshots {
         Snapshots::Off => "None",
         Snapshots::Bounded => "First 2 KiB",
@@ -189,6 +199,7 @@ fn policy(binding: &Binding) -> Markup {
             .row("Review", policy.review.as_ref().map_or_else(|| "Off".to_owned(), review))
             .row("Personal data", pii)
             .row("Over budget", on_budget)
+            .row("Records of administrators", protected)
             .row("Payload snapshots", snapshots))
     }
 }

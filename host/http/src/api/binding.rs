@@ -42,7 +42,10 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
                 "createBinding", "Create a binding", "Its provider checks the configuration.";
         }
         "/bindings/{key}" {
-            get show => "getBinding", "Show a binding", "Its revision is the entity tag.";
+            get show => "getBinding", "Show a binding",
+                "Its revision is the entity tag. As long as nobody has decided who answers for the \
+                 company, `default` is the built-in provider's: it has the revision 0 and is not \
+                 stored until the first write.";
             patch update => "updateBinding", "Change a binding",
                 "Absent fields stay as they are. `limits` and `policy` are merged (RFC 7396): \
                  members that are left out \
@@ -252,7 +255,7 @@ async fn grants(
     allowed: Authorized<permission::View>,
     PathParam(key): PathParam<BindingKey>,
 ) -> Result<Json<GrantsView>, Problem> {
-    Ok(Json(allowed.service.control().grants(&allowed.company, &key)?))
+    Ok(Json(allowed.service.control().grants(&allowed.company, &key).await?))
 }
 
 async fn set_grants(

@@ -24,7 +24,7 @@ use crate::{
 };
 use memhost_core::{
     BackupRequest, BackupView, CompanyUsage, Erased, ImportOptions, Imported, MAX_IMPORT_LINE,
-    Retention, Service,
+    Restored, Retention, Service,
 };
 use memhost_types::{BindingKey, CompanyId};
 
@@ -52,9 +52,20 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
                  limits of the file are requests that wait for a decision, and so do the records \
                  of such bindings.";
         }
+        "/restore" {
+            post restore => "restoreCompany", "Restore the records of a company in place",
+                "The body has the lines of an export of the company. The records of each of its \
+                 bindings take the place of those that the binding has, all at once at the end; \
+                 until then nothing changes, and the company cannot be used. Bindings, tokens, \
+                 budgets and the log stay as they are, and what was forgotten since stays \
+                 forgotten.";
+        }
         "/erase" {
             post erase => "eraseCompany", "Erase a company",
-                "This cannot be undone. A signed tombstone remains and says what was removed.";
+                "This cannot be undone, and the id is not used again on this host: the company can \
+                 be imported on another one only. A signed tombstone remains and says what was \
+                 removed. A provider that cannot be asked to forget is named before the company is \
+                 closed.";
         }
     }
 }
@@ -155,6 +166,30 @@ async fn import(
         .await;
     reading.abort();
     Ok(Created(done?))
+}
+
+/// An operator's decision before a restore.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Default)]
+struct RestoreQuery {
+    /// `company`: records whose scope is not known become visible to the whole company. Otherwise
+    /// they are refused.
+    scope: Option<ImportScope>,
+}
+
+async fn restore(
+    allowed: Authorized<permission::Move>,
+    Query(query): Query<RestoreQuery>,
+    Import(body): Import,
+) -> Result<Json<Restored>, Problem> {
+    let (lines, receiver) = mpsc::channel(1);
+    let reading = tokio::spawn(read_lines(body, lines));
+    let unscoped = query.scope.is_some();
+    let transfer = allowed.service.transfer();
+    let done = transfer.restore(&allowed.caller, &allowed.company, unscoped, receiver).await;
+    reading.abort();
+    Ok(Json(done?))
 }
 
 /// Splits a body into lines, with at most one line in memory.

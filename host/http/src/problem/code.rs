@@ -186,8 +186,8 @@ codes! {
         "Wait as long as `retry-after` says.";
     Interrupted = "interrupted", ServiceUnavailable, "The host ended during the call.",
     "Send it again.";
-    Importing = "importing", ServiceUnavailable, "The company is being imported.",
-    "Wait until the import ends.";
+    Importing = "importing", ServiceUnavailable, "The company is being imported or restored.",
+    "Wait until that ends.";
     TooManyConnections = "too_many_connections", ServiceUnavailable,
         "The host has as many connections as it may have.",
         "Wait as long as `retry-after` says.";

@@ -37,14 +37,16 @@ impl Operations {
         let (mut bindings, mut is_complete) = (Vec::with_capacity(asked.len()), true);
         for binding in asked {
             let guard = match wanted.what {
-                What::Sources(_) => Guard::default(),
+                // A policy of a system in front is not asked about a source.
+                What::Sources(_) => Guard::protection(caller.principal(), binding),
                 What::Scope => self.policies.guard(caller.principal(), binding),
             };
             let wanted = Wanted { guard, ..wanted.clone() };
-            let at = match self.never_served(binding).await? {
+            let mut at = match self.never_served(binding).await? {
                 true => self.forget_waiting_at(caller, &wanted, binding).await?,
                 false => self.forget_at(caller, &wanted, binding).await?,
             };
+            at.protected = self.protected_at(&wanted, binding).await?;
             is_complete &= at.error.is_none();
             bindings.push(at);
         }
@@ -55,6 +57,16 @@ impl Operations {
             self.operate(caller, &mut step).await?;
         }
         Ok((bindings, is_complete))
+    }
+
+    /// How many of the records the binding keeps from whoever asked, of those they may read.
+    async fn protected_at(&self, wanted: &Wanted, binding: &Binding) -> Result<u32, StoreError> {
+        if !wanted.guard.is_protecting() {
+            return Ok(0);
+        }
+        let is_left = |row: &RecordRow| wanted.reader.may_read(row) && wanted.guard.protects(row);
+        let left = self.records.select(binding, wanted.selection(), usize::MAX, is_left).await?;
+        Ok(number(left.len()))
     }
 
     pub(super) async fn forget_at(
@@ -218,6 +230,7 @@ fn nothing_at(key: &BindingKey) -> ForgottenAt {
         operation_ids: Vec::new(),
         forgotten: 0,
         hidden: 0,
+        protected: 0,
         error: None,
     }
 }

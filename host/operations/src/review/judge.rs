@@ -1,8 +1,7 @@
 //! Whether a record may be returned without a person's approval. It is a function of the record and
 //! the policy, so that a record is judged wherever it is read first.
 
-use crate::privacy::risk_of;
-use memhost_executor::off_executor;
+use crate::privacy::risk_of_record;
 use memhost_types::{JsonObject, ReviewPolicy};
 
 /// The policy's verdict on a record.
@@ -12,7 +11,7 @@ pub(crate) struct Verdict {
     pub(crate) kind: Option<String>,
     /// `confidence` of its metadata.
     pub(crate) confidence: Option<f64>,
-    /// The level of personal data in its text: 0 to 2.
+    /// The level of personal data in its text and metadata: 0 to 2.
     pub(crate) pii_risk: u8,
     /// Why it waits; empty: it need not.
     pub(crate) reasons: Vec<String>,
@@ -24,7 +23,7 @@ pub(crate) fn judge(policy: &ReviewPolicy, text: &str, metadata: Option<&JsonObj
     let kind =
         field("kind").or_else(|| field("type")).and_then(|kind| kind.as_str()).map(str::to_owned);
     let confidence = field("confidence").and_then(serde_json::Value::as_f64);
-    let pii_risk = off_executor(text.len(), || risk_of(text)).level();
+    let pii_risk = risk_of_record(text, metadata).level();
     let mut reasons = Vec::new();
     if policy.all {
         reasons.push("the binding holds everything".to_owned());

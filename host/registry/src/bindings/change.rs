@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::activity::NewActivity;
 use crate::bindings::registry::{Bindings, named, target_change};
 use crate::error::BindingError;
+use memhost_ports::new_id;
 use memhost_store::{self as store, Change, StoreError, Table};
 use memhost_types::{ActivityAction, Binding, BindingId, BindingKey, CompanyId, Principal, Target};
 
@@ -142,13 +143,56 @@ impl Bindings {
             .record_with(company_id, entry.with(before.as_ref(), binding_key), changes)
             .await?;
         self.cache(company_id, |company| match (target, binding_key.cloned()) {
-            (Target::Company, binding_key) => company.default = binding_key,
+            (Target::Company, key) => (company.default, company.is_decided) = (key, true),
             (Target::Agent(agent), Some(binding_key)) => {
                 drop(company.overrides.insert(agent, binding_key));
             }
             (Target::Agent(agent), None) => drop(company.overrides.remove(&agent)),
         });
         Ok(())
+    }
+
+    /// Puts another binding in the place of one for the running host only: with the same key and
+    /// settings, an id of its own, and so without anything stored. The mark of a deletion is its
+    /// one row: where the host ends before [`Bindings::replace_all`], the next start removes what
+    /// was stored for it, and the binding that was there is there again.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn stage(&self, present: &Binding) -> Result<Arc<Binding>, StoreError> {
+        let mut staged = present.clone();
+        staged.id = BindingId(new_id(&*self.clock));
+        staged.revision += 1;
+        staged.updated_at = self.clock.now();
+        let mark = store::encode("deleted binding", &staged)?;
+        store::write(&*self.store, &[Change::always(Table::Host, mark_key(&staged), Some(mark))])
+            .await?;
+        let staged = Arc::new(staged);
+        self.add_imported((*staged).clone());
+        Ok(staged)
+    }
+
+    /// Puts staged bindings in the place of those that were there, all or none; durable, with an
+    /// entry in the activity log, when this returns. What was there is a deleted binding then.
+    ///
+    /// # Errors
+    /// Where one was changed meanwhile, or the store fails. Nothing has changed then.
+    pub async fn replace_all(
+        &self,
+        company_id: &CompanyId,
+        replaced: &[(Arc<Binding>, Arc<Binding>)],
+        entry: NewActivity,
+    ) -> Result<(), BindingError> {
+        let _lock = self.lock(company_id).await?;
+        let mut changes = Vec::with_capacity(replaced.len() * 3);
+        for (before, staged) in replaced {
+            let row = store::encode("binding", &**staged)?;
+            changes.push(self.replace(before, Some(row)).await?);
+            changes.push(Change::always(Table::Host, mark_key(staged), None));
+            let mark = store::encode("deleted binding", &**before)?;
+            changes.push(Change::always(Table::Host, mark_key(before), Some(mark)));
+        }
+        self.activity.record_with(company_id, entry, changes).await
     }
 
     /// Deleted bindings whose records, storage and files may still be there: of a company, or all.

@@ -44,6 +44,8 @@ pub struct NewBinding {
     pub policy: BindingPolicy,
     /// Whether it becomes the company's default at once.
     pub make_default: bool,
+    /// `None`: a new one.
+    pub id: Option<BindingId>,
 }
 
 /// Why a binding was chosen.
@@ -86,6 +88,8 @@ pub struct Resolution {
 pub(super) struct Company {
     pub(super) bindings: BTreeMap<BindingKey, Arc<Binding>>,
     pub(super) default: Option<BindingKey>,
+    /// Somebody has decided which binding is the default, or that none is.
+    pub(super) is_decided: bool,
     pub(super) overrides: HashMap<AgentId, BindingKey>,
 }
 
@@ -104,8 +108,9 @@ pub struct StoredTarget {
     /// Its company.
     pub company_id: CompanyId,
     target: Target,
-    /// The binding that is assigned to it.
-    pub binding_key: BindingKey,
+    /// The binding that is assigned to it. `None`, only for a company: it is to have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding_key: Option<BindingKey>,
 }
 
 impl StoredTarget {
@@ -186,12 +191,41 @@ impl Bindings {
         let mut rows = store::scan_all(store, Table::Targets, prefix);
         while let Some((_, stored)) = rows.next_row::<StoredTarget>("binding target").await? {
             let company = companies.entry(stored.company_id).or_default();
-            match stored.target {
-                Target::Company => company.default = Some(stored.binding_key),
-                Target::Agent(agent) => drop(company.overrides.insert(agent, stored.binding_key)),
+            match (stored.target, stored.binding_key) {
+                (Target::Company, key) => (company.default, company.is_decided) = (key, true),
+                (Target::Agent(agent), Some(key)) => drop(company.overrides.insert(agent, key)),
+                (Target::Agent(_), None) => {}
             }
         }
         Ok(companies)
+    }
+
+    /// Whether nobody has decided who answers for a company: it has no binding, and had no default.
+    pub fn is_undecided(&self, company: &CompanyId) -> bool {
+        let companies = self.companies.read();
+        companies.get(company).is_none_or(|of| of.bindings.is_empty() && !of.is_decided)
+    }
+
+    /// A binding that is not stored.
+    pub fn implied(&self, company_id: &CompanyId, new: NewBinding) -> Binding {
+        let now = self.clock.now();
+        Binding {
+            id: new.id.unwrap_or_else(|| BindingId(new_id(&*self.clock))),
+            company_id: company_id.clone(),
+            key: new.key,
+            provider_key: new.provider_key,
+            config: new.config,
+            enabled: true,
+            version: new.version,
+            grants: new.grants,
+            reviewed: new.reviewed,
+            limits: new.limits,
+            policy: new.policy,
+            requested: None,
+            revision: Binding::IMPLIED,
+            created_at: now,
+            updated_at: now,
+        }
     }
 
     /// Makes a binding; it is on disk when this returns.
@@ -204,33 +238,17 @@ impl Bindings {
         company_id: &CompanyId,
         new: NewBinding,
     ) -> Result<Arc<Binding>, BindingError> {
-        let now = self.clock.now();
-        let binding = Arc::new(Binding {
-            id: BindingId(new_id(&*self.clock)),
-            company_id: company_id.clone(),
-            key: new.key,
-            provider_key: new.provider_key,
-            config: new.config,
-            enabled: true,
-            version: new.version,
-            grants: new.grants,
-            reviewed: new.reviewed,
-            limits: new.limits,
-            policy: new.policy,
-            requested: None,
-            revision: 1,
-            created_at: now,
-            updated_at: now,
-        });
+        let make_default = new.make_default;
+        let binding = Arc::new(Binding { revision: 1, ..self.implied(company_id, new) });
         let row = store::encode("binding", &*binding)?;
         let mut changes = vec![Change::insert(Table::Bindings, binding_key(&binding), row)];
-        if new.make_default {
+        if make_default {
             changes.push(target_change(company_id, &Target::Company, Some(&binding.key))?);
         }
         let entry =
             NewActivity::new(principal, ActivityAction::BindingCreated, binding.key.as_str());
         let _lock = self.lock(company_id).await?;
-        if new.make_default {
+        if make_default {
             // Who answers is a change of its own, as where it is assigned later.
             let before = self.target(company_id, &Target::Company);
             let entry =
@@ -250,8 +268,8 @@ impl Bindings {
         })?;
         self.cache(company_id, |company| {
             company.bindings.insert(binding.key.clone(), Arc::clone(&binding));
-            if new.make_default {
-                company.default = Some(binding.key.clone());
+            if make_default {
+                (company.default, company.is_decided) = (Some(binding.key.clone()), true);
             }
         });
         Ok(binding)
@@ -485,10 +503,12 @@ pub(super) fn target_change(
     target: &Target,
     binding: Option<&BindingKey>,
 ) -> Result<Change, BindingError> {
-    let stored = binding.map(|binding| StoredTarget {
+    // That a company is to have no default is a decision, too: nothing else may answer then.
+    let is_kept = binding.is_some() || *target == Target::Company;
+    let stored = is_kept.then(|| StoredTarget {
         company_id: company.clone(),
         target: target.clone(),
-        binding_key: binding.clone(),
+        binding_key: binding.cloned(),
     });
     let new = stored.map(|stored| store::encode("binding target", &stored)).transpose()?;
     Ok(Change::always(Table::Targets, target_key(company, target), new))

@@ -402,6 +402,32 @@ async fn a_default_is_written_with_its_binding() {
 }
 
 #[tokio::test]
+async fn who_answers_is_decided_once_and_for_all() {
+    let store = store();
+    let host = Process::on(&store).await;
+    let made = host.make("acme", "a", false).await;
+    let delete = async |company: &str, made: &Binding| {
+        let whose = (&made.key, made.id);
+        host.bindings.delete(&id(company), whose, None, &Principal::Operator).await.unwrap();
+    };
+    delete("acme", &made).await;
+    for (company, taken_away) in [("beta", false), ("gamma", true)] {
+        assert!(host.bindings.is_undecided(&id(company)));
+        let made = host.make(company, "a", true).await;
+        if taken_away {
+            host.assign(company, None, None).await;
+        }
+        delete(company, &made).await;
+    }
+    for host in [&host, &Process::on(&store).await] {
+        let undecided = ["acme", "beta", "gamma"].map(|of| host.bindings.is_undecided(&id(of)));
+        assert_eq!(undecided, [true, false, false]);
+        let none = host.bindings.resolve(&id("beta"), None, None).err().unwrap();
+        assert!(matches!(none, BindingError::NoDefault { .. }), "{none}");
+    }
+}
+
+#[tokio::test]
 async fn a_company_that_is_full_takes_what_is_there_already() {
     let host = process().await;
     host.make("acme", "a", false).await;

@@ -243,6 +243,10 @@ impl ServingBindings {
                 self.switch(binding, present, known, plugin, generation).await
             }
             Some(_) => Ok(self.install(self.serve(binding, plugin).await?, None, generation)),
+            // A read of what is not stored stores nothing.
+            None if binding.is_implied() => {
+                Ok(self.install(self.serve(binding, plugin).await?, None, generation))
+            }
             None => {
                 self.write_state(binding, &state_of(&plugin, Vec::new()), Vec::new()).await?;
                 Ok(self.install(self.serve(binding, plugin).await?, None, generation))

@@ -38,6 +38,11 @@ pub(crate) enum EgressError {
     )]
     NotGranted { target: String },
     #[error(
+        "the host is quiet, because its data directory was restored from a backup; `memhost serve \
+         --end-quiet` ends that"
+    )]
+    Quiet,
+    #[error(
         "the method {method} is not granted for `{target}`; an operator types `memhost binding \
          grant NAME --http ORIGIN --method {method}`"
     )]
@@ -102,7 +107,9 @@ impl EgressError {
     pub(super) fn for_guest(&self) -> Wasi {
         match self {
             Self::Target(_) => Wasi::HttpRequestUriInvalid,
-            Self::NotGranted { .. } | Self::Ended | Self::Interrupted => Wasi::HttpRequestDenied,
+            Self::NotGranted { .. } | Self::Quiet | Self::Ended | Self::Interrupted => {
+                Wasi::HttpRequestDenied
+            }
             Self::Method { .. } => Wasi::HttpRequestMethodInvalid,
             Self::Address(AddressError::None { .. }) | Self::Resolve { .. } => {
                 Wasi::DnsError { rcode: None, info_code: None }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::index::write;
+use super::index::{stored_watermark, write};
 use super::posting::Posting;
 use super::state::{self, Applied, Companies};
 use super::tree::KeyChange;
@@ -30,6 +30,8 @@ pub(super) struct Misfit {
     changes: Vec<KeyChange>,
     /// The operations that the sums lack, or have with a smaller count.
     unsummed: Vec<Applied>,
+    /// New bitmaps of the sums, by block.
+    summed: BTreeMap<u64, Posting>,
 }
 
 /// What of a company was known when the comparison began: the operations that were not indexed yet,
@@ -90,6 +92,9 @@ pub(super) fn mend(
     let _indexing = trees.indexing.lock();
     let found = compare(trees, companies, company, blocks, known(companies, company))?;
     let _moving = trees.sums.write();
+    if !found.summed.is_empty() {
+        sums::set_blocks(trees, company, found.summed)?;
+    }
     if !found.unsummed.is_empty() {
         sums::add(trees, &found.unsummed)?;
     }
@@ -119,7 +124,7 @@ pub(super) fn compare(
     let first = first.transpose().map_err(failed("reading"))?;
     let first = first.and_then(|(key, _)| keys::sequence(&key)).unwrap_or(0);
     let mut named = named::Check::new(index, company, &is_moving, (first, blocks.clone()));
-    let mut summed = sums::Check::new(trees, company);
+    let mut summed = sums::Check::new(trees, company, stored_watermark(trees, company)?);
     let mut lacking: BTreeMap<u64, usize> = BTreeMap::new();
     let of_blocks = keys::record(company, blocks.start.saturating_mul(keys::BLOCK))
         ..keys::record(company, blocks.end.saturating_mul(keys::BLOCK));
@@ -188,6 +193,13 @@ pub(super) fn compare(
         misfit.derived.push(format!("{company}: the index chunk {shown:?} is missing"));
         misfit.changes.push((key.into(), Some(wanted.encode().into())));
     }
+    misfit.summed = summed.damaged();
+    misfit.derived.extend(misfit.summed.keys().map(|block| {
+        format!(
+            "{company}: the list of what is summed of block {block} is damaged; all that was \
+             indexed counts as summed"
+        )
+    }));
     misfit.derived.extend(lacking.into_iter().map(|(block, count)| {
         let operations = counted(count, "operation", "operations");
         format!("{company}: the sums lack {operations} of block {block}")

@@ -202,8 +202,14 @@ pub(super) fn catch_up(
     let mut pending = Vec::new();
     for entry in log.range(keys::record(company, mark + 1)..=keys::record(company, u64::MAX)) {
         let (key, value) = entry.map_err(failed("reading"))?;
-        let operation: Operation = decode("operation", &value)?;
         let Some(sequence) = keys::sequence(&key) else { continue };
+        let operation: Operation = match decode("operation", &value) {
+            Ok(operation) => operation,
+            Err(error) => {
+                tracing::error!(%error, %company, sequence, "an operation is not indexed");
+                continue;
+            }
+        };
         if pending.len() == MAX_BATCH {
             // The watermark does not pass what is still to come.
             open(companies, company, |open| open.insert(sequence));

@@ -35,6 +35,7 @@ pub(super) fn company(trees: &Trees, company: &CompanyId) -> Result<u64, StoreEr
     for own in [partition::state_key(&own), partition::sum_key(&own)] {
         count += prefix(trees, STORAGE, &trees.storage, &own)?;
     }
+    trees.rows.clear();
     // Last: what it has is counted while it has something.
     prefix(trees, HELD, &trees.held, &own)?;
     trees.numbers.lock().remove(&own);
@@ -141,6 +142,8 @@ pub(super) fn operations(
     // How often they are counted in the sums, which stay.
     let counts = keys::summed_count(company, 0)..keys::summed_count(company, below);
     range(trees, Table::Sums.name(), trees.table(Table::Sums), &counts)?;
+    // A comparison that read the log before this would write the chunks again.
+    let _indexing = trees.indexing.lock();
     let (mut batch, mut removed) = (Batch::default(), Vec::new());
     let block = below / keys::BLOCK;
     let chunks = trees.index.scan_prefix(keys::postings(company)).keys();

@@ -16,13 +16,15 @@ pub(super) struct CompanyState {
     pub(super) last: u64,
     /// Numbers that were given out and whose operations are not indexed yet.
     pub(super) open: BTreeSet<u64>,
+    /// The start could not compare the log with the index, so the next one does.
+    pub(super) is_uncompared: bool,
 }
 
 pub(super) type Companies = Arc<Mutex<HashMap<CompanyId, CompanyState>>>;
 
 impl CompanyState {
     pub(super) fn after(last: u64) -> Self {
-        Self { last, open: BTreeSet::new() }
+        Self { last, ..Self::default() }
     }
 
     /// Gives out a number.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
@@ -245,9 +246,11 @@ impl Drop for SledStore {
         }
         let companies = self.companies.lock();
         let settled = companies.iter().filter(|(company, state)| {
-            // Everything of it is indexed, and it was not erased.
+            // Everything of it is compared and indexed, and it was not erased.
             let records = keys::record(company, 0)..=keys::record(company, u64::MAX);
-            state.open.is_empty() && self.trees.records.range(records).next().is_some()
+            !state.is_uncompared
+                && state.open.is_empty()
+                && self.trees.records.range(records).next().is_some()
         });
         let settled: Vec<_> =
             settled.map(|(company, state)| (company.clone(), state.last)).collect();
@@ -279,7 +282,7 @@ fn recover(trees: &Trees, companies: &Companies) -> Result<(), StoreError> {
             }
         }
         let is_new = index::stored_watermark(trees, &company)? == 0;
-        index::catch_up(trees, companies, &company)?;
+        catch_up(trees, companies, &company)?;
         if !interrupted.is_empty() {
             // The watermark may be above them: the index does not wait for an operation whose end
             // the disk did not take.
@@ -290,13 +293,28 @@ fn recover(trees: &Trees, companies: &Companies) -> Result<(), StoreError> {
         let fits = if is_new { Ok(()) } else { compare(trees, companies, &company, last) };
         match fits {
             Ok(()) => compared.push((company, last)),
-            Err(error) => tracing::error!(%error, %company, "an index could not be compared"),
+            Err(error) => {
+                tracing::error!(%error, %company, "an index could not be compared");
+                companies.lock().entry(company).or_default().is_uncompared = true;
+            }
         }
     }
     if let Err(error) = index::set_compared(trees, compared) {
         tracing::warn!(%error, "the next start compares more of the log than it must");
     }
     trees.disk.flush()
+}
+
+/// Updates the index from the log. Where it is damaged, it is made again first.
+fn catch_up(trees: &Trees, companies: &Companies, company: &CompanyId) -> Result<(), StoreError> {
+    let Err(error) = index::catch_up(trees, companies, company) else { return Ok(()) };
+    if !matches!(error, StoreError::Corrupt { .. }) {
+        return Err(error);
+    }
+    tracing::error!(%error, %company, "an index is damaged");
+    let from = index::stored_watermark(trees, company)? / keys::BLOCK;
+    mend(trees, companies, company, &(from..fit::EVERY.end))?;
+    index::catch_up(trees, companies, company)
 }
 
 /// Makes the index fit what was written since the store was closed, or opened, last.
@@ -310,8 +328,16 @@ fn compare(
     if first > last {
         return Ok(());
     }
-    let blocks = first / keys::BLOCK..last / keys::BLOCK + 1;
-    for mended in fit::mend(trees, companies, company, &blocks)? {
+    mend(trees, companies, company, &(first / keys::BLOCK..last / keys::BLOCK + 1))
+}
+
+fn mend(
+    trees: &Trees,
+    companies: &Companies,
+    company: &CompanyId,
+    blocks: &Range<u64>,
+) -> Result<(), StoreError> {
+    for mended in fit::mend(trees, companies, company, blocks)? {
         tracing::warn!(mended, "an index was made again from the log");
     }
     Ok(())
@@ -327,7 +353,14 @@ fn interrupt(
     let mut changes: Vec<KeyChange> = vec![(keys::intent(company, sequence).into(), None)];
     let key = keys::record(company, sequence);
     if let Some(value) = records.get(&key).map_err(failed("reading"))? {
-        let mut operation: Operation = crate::decode("operation", &value)?;
+        let mut operation: Operation = match crate::decode("operation", &value) {
+            Ok(operation) => operation,
+            // The rest starts; `memhost store verify` names it.
+            Err(error) => {
+                tracing::error!(%error, %company, sequence, "an operation in progress is damaged");
+                return Ok(None);
+            }
+        };
         if operation.outcome == Outcome::InProgress {
             operation.outcome = Outcome::Interrupted;
             operation.error = Some(OperationError {

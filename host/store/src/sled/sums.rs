@@ -3,7 +3,7 @@
 //! entry that stands for several refusals has a row with the number that is summed: it is written
 //! again when its minute ends, with a larger one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use jiff::civil::Date;
 use sled::Batch;
@@ -98,6 +98,24 @@ pub(super) fn add(trees: &Trees, applied: &[Applied]) -> Result<(), StoreError> 
     trees.disk.wrote("summing", tree.apply_batch(batch))
 }
 
+/// Replaces the bitmaps of these blocks.
+pub(super) fn set_blocks(
+    trees: &Trees,
+    company: &CompanyId,
+    blocks: BTreeMap<u64, Posting>,
+) -> Result<(), StoreError> {
+    let (mut batch, mut written, mut bytes) = (Batch::default(), Vec::new(), 0);
+    for (block, summed) in blocks {
+        let (key, summed) = (keys::summed(company, block), summed.encode());
+        bytes += summed.len();
+        written.push((Table::Sums.name(), key.clone()));
+        batch.insert(key, summed);
+    }
+    let writing = trees.enter(Need::Present, bytes)?;
+    writing.note(|| written);
+    trees.disk.wrote("summing", trees.table(Table::Sums).apply_batch(batch))
+}
+
 /// How often a summed operation is counted.
 fn count_of(tree: &Tree, place: &[u8]) -> Result<u64, StoreError> {
     let stored = tree.get(place).map_err(failed("reading"))?;
@@ -112,13 +130,23 @@ fn count_in(value: &[u8]) -> Option<u64> {
 pub(super) struct Check<'a> {
     tree: &'a Tree,
     company: &'a CompanyId,
-    /// The block of the last operation, and what is summed of it.
-    block: Option<(u64, Posting)>,
+    /// The block of the last operation, and what is summed of it. `None`: that is damaged.
+    block: Option<(u64, Option<Posting>)>,
+    damaged: BTreeMap<u64, Posting>,
+    /// Up to here the index is whole, and with it the sums.
+    watermark: u64,
 }
 
 impl<'a> Check<'a> {
-    pub(super) fn new(trees: &'a Trees, company: &'a CompanyId) -> Self {
-        Self { tree: trees.table(Table::Sums), company, block: None }
+    pub(super) fn new(trees: &'a Trees, company: &'a CompanyId, watermark: u64) -> Self {
+        let tree = trees.table(Table::Sums);
+        Self { tree, company, block: None, damaged: BTreeMap::new(), watermark }
+    }
+
+    /// The blocks whose bitmap cannot be read, with the operations that are summed: those up to the
+    /// watermark.
+    pub(super) fn damaged(self) -> BTreeMap<u64, Posting> {
+        self.damaged
     }
 
     /// Whether this operation is summed, as often as its entry says.
@@ -126,11 +154,19 @@ impl<'a> Check<'a> {
         let sequence = operation.id.sequence();
         let block = sequence / keys::BLOCK;
         if self.block.as_ref().is_none_or(|(known, _)| *known != block) {
-            let stored = Posting::read(self.tree, &keys::summed(self.company, block))?;
-            self.block = Some((block, stored.unwrap_or_default()));
+            let stored = self.tree.get(keys::summed(self.company, block));
+            let stored = stored.map_err(failed("reading"))?;
+            let summed = stored.map_or(Some(Posting::default()), |stored| Posting::decode(&stored));
+            self.block = Some((block, summed));
         }
-        let is_summed =
-            self.block.as_ref().is_some_and(|(_, summed)| summed.contains(sequence % keys::BLOCK));
+        let Some((_, Some(summed))) = &self.block else {
+            let damaged = self.damaged.entry(block).or_default();
+            if sequence <= self.watermark {
+                damaged.insert(sequence % keys::BLOCK);
+            }
+            return Ok(sequence <= self.watermark);
+        };
+        let is_summed = summed.contains(sequence % keys::BLOCK);
         if !is_summed || operation.count == 1 {
             return Ok(is_summed);
         }

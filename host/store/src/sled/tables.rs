@@ -34,7 +34,11 @@ impl Store for SledStore {
 impl Tables for SledStore {
     async fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.trees.disk.alive()?;
-        let found = self.trees.table(table).get(key).map_err(failed("reading"))?;
+        let read = || self.trees.table(table).get(key).map_err(failed("reading"));
+        let found = match table {
+            Table::Records => self.trees.rows.get(key, read)?,
+            _ => read()?,
+        };
         Ok(found.map(|value| value.to_vec()))
     }
 

@@ -11,6 +11,7 @@ use sled::transaction::{
 
 use super::disk::Disk;
 use super::gate::{Gate, HELD, INDEX, OPERATIONS, Place, STORAGE, Writing};
+use super::row_cache::RowCache;
 use super::tree::{KeyChange, Tree};
 use crate::error::failed;
 use crate::quota::{self, Growth};
@@ -36,6 +37,8 @@ pub(super) struct Trees {
     /// The bytes at which new data of a company is refused; 0: never.
     quota: u64,
     tables: Arc<[Tree]>,
+    /// Rows of [`Table::Records`] that were read lately.
+    pub(super) rows: Arc<RowCache>,
     pub(super) gate: Arc<Gate>,
     /// Held for writing while operations move from memory into the sums.
     pub(super) sums: Arc<RwLock<()>>,
@@ -66,6 +69,7 @@ impl Trees {
             numbers: Arc::default(),
             quota,
             tables,
+            rows: Arc::default(),
             gate: Arc::default(),
             sums: Arc::default(),
             indexing: Arc::default(),
@@ -220,6 +224,8 @@ impl Trees {
         match done {
             Ok(growth) => {
                 self.grown(&growth);
+                let written = changes.iter().map(|change| (change.table, change.key.as_slice()));
+                self.forget_rows(written);
                 Ok(None)
             }
             Err(TransactionError::Abort(number)) => Ok(Some(number)),
@@ -261,10 +267,18 @@ impl Trees {
                 Ok::<Growth, ConflictableTransactionError<()>>(growth)
             },
         );
-        done.map(|growth| self.grown(&growth)).map_err(|error| match error {
+        let growth = done.map_err(|error| match error {
             TransactionError::Storage(error) => self.disk.fatal("writing", &error),
             TransactionError::Abort(()) => failed("writing")("the transaction was given up"),
-        })
+        })?;
+        self.grown(&growth);
+        self.forget_rows(beside.iter().map(|write| (write.table, write.key.as_slice())));
+        Ok(())
+    }
+
+    fn forget_rows<'a>(&self, written: impl Iterator<Item = (Table, &'a [u8])>) {
+        let rows = written.filter(|(table, _)| *table == Table::Records);
+        self.rows.forget(rows.map(|(_, key)| key));
     }
 }
 

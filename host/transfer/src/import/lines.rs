@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::options::{ImportOptions, Imported, MAX_LINE};
+use super::restoring::Restoring;
 use super::row::{self, Row};
 use crate::Transfer;
 use crate::export::{FORMAT, Line, TABLES};
@@ -34,14 +35,14 @@ const AT_ONCE: usize = 256;
 
 /// An import in progress.
 pub(super) struct Importing<'a> {
-    service: &'a Transfer,
-    company: &'a CompanyId,
+    pub(super) service: &'a Transfer,
+    pub(super) company: &'a CompanyId,
     options: ImportOptions,
     pub(super) done: Imported,
     number: u64,
     ended: bool,
     /// The bindings of the file, as they are stored here.
-    bindings: HashMap<BindingId, Binding>,
+    pub(super) bindings: HashMap<BindingId, Binding>,
     last_operation: Option<u64>,
     /// The highest number of an operation that the sums contain.
     last_summed: u64,
@@ -49,6 +50,8 @@ pub(super) struct Importing<'a> {
     unflushed: usize,
     /// Lines in a provider's own format that the provider has not got yet.
     collected: (Option<BindingKey>, String),
+    /// Set where records are restored in place. Then only records are taken from the file.
+    pub(super) restoring: Option<Restoring>,
 }
 
 impl<'a> Importing<'a> {
@@ -69,10 +72,11 @@ impl<'a> Importing<'a> {
             last_summed: 0,
             unflushed: 0,
             collected: (None, String::new()),
+            restoring: None,
         }
     }
 
-    fn wrong(&self, message: &str) -> ServiceError {
+    pub(super) fn wrong(&self, message: &str) -> ServiceError {
         FieldError::new(format!("lines.{}", self.number.saturating_sub(1)), message).into()
     }
 
@@ -117,6 +121,9 @@ impl<'a> Importing<'a> {
             _ if self.number == 1 => Err(self.wrong("is not the first line of an export")),
             Line::Row { table, key, value } => {
                 let (table, key) = self.place(&table, &key)?;
+                if self.restoring.is_some() && !Restoring::TABLES.contains(&table) {
+                    return Ok(());
+                }
                 let company = self.company.clone();
                 let read =
                     move || row::row(&company, table, &key, &value).map(|row| (row, key, value));
@@ -127,9 +134,16 @@ impl<'a> Importing<'a> {
                     false => read(),
                 };
                 match read.map_err(|message| self.wrong(&message))? {
+                    (row, ..) if self.restoring.is_some() => self.restore_row(row).await,
                     (Row::Sums, key, value) => self.sums(key, store::encode("row", &value)?).await,
                     (row, key, _) => self.row(table, key, row).await,
                 }
+            }
+            Line::Bytes { .. } | Line::Operation { .. } if self.restoring.is_some() => Ok(()),
+            Line::Record { binding_key, .. } | Line::Own { binding_key, .. }
+                if self.restoring.as_ref().is_some_and(|own| own.leaves(&binding_key)) =>
+            {
+                Ok(())
             }
             Line::Bytes { table, key, bytes } => match (self.place(&table, &key)?, unhex(&bytes)) {
                 ((Table::Sums, key), Some(value)) => self.sums(key, value).await,
@@ -152,11 +166,17 @@ impl<'a> Importing<'a> {
         }
     }
 
+    /// Checks that the last line has come.
+    pub(super) fn has_ended(&self) -> Result<(), ServiceError> {
+        match self.ended {
+            true => Ok(()),
+            false => Err(self.wrong("the last line is missing: the export was cut off")),
+        }
+    }
+
     /// The checks that need every line.
     pub(super) async fn finish(&mut self) -> Result<(), ServiceError> {
-        if !self.ended {
-            return Err(self.wrong("the last line is missing: the export was cut off"));
-        }
+        self.has_ended()?;
         if self.last_summed > self.last_operation.unwrap_or(0) {
             let message = "the sums contain operations that come after the last one; their costs \
                            would not be counted";
@@ -241,9 +261,10 @@ impl<'a> Importing<'a> {
                 }
                 Ok(())
             }
-            Row::Target(target) if !is_known(&target.binding_key) => {
-                Err(self.foreign(target.binding_key.as_str()))
-            }
+            Row::Target(target) => match &target.binding_key {
+                Some(key) if !is_known(key) => Err(self.foreign(key.as_str())),
+                _ => Ok(()),
+            },
             Row::Billing(BillingRow::Budget(budget))
                 if budget.binding_key.as_ref().is_some_and(|key| !is_known(key)) =>
             {
@@ -332,7 +353,7 @@ impl<'a> Importing<'a> {
     }
 
     /// Writes a row, and what finds it. What is not on disk yet is bounded.
-    async fn write(&mut self, changes: &[Change]) -> Result<(), ServiceError> {
+    pub(super) async fn write(&mut self, changes: &[Change]) -> Result<(), ServiceError> {
         let size =
             |change: &Change| change.key.len() + change.new.as_ref().map_or(0, Vec::len) + 64;
         let bytes = changes.iter().map(size).sum();
@@ -388,6 +409,9 @@ impl<'a> Importing<'a> {
     async fn hand_over(&mut self, is_last: bool) -> Result<(), ServiceError> {
         let (Some(key), lines) = std::mem::take(&mut self.collected) else { return Ok(()) };
         let binding = self.binding(&key)?;
+        if let Some(restoring) = &mut self.restoring {
+            restoring.with_lines.insert(key.clone());
+        }
         if binding.requested.is_some() {
             return self.wait(&binding, &Waiting::Own(lines)).await;
         }
@@ -395,8 +419,8 @@ impl<'a> Importing<'a> {
             .service
             .operations
             .import_lines(Scope::company(self.company.clone()), &key, lines, is_last)
-            .await?;
-        self.done.records += u64::from(taken);
+            .await;
+        self.done.records += self.answered(&key, taken)?.map_or(0, u64::from);
         Ok(())
     }
 
@@ -409,6 +433,9 @@ impl<'a> Importing<'a> {
         row::record(self.company, &snippet).map_err(|message| self.wrong(&message))?;
         if snippet.handle.provider_key != binding.provider_key {
             return Err(self.wrong("is a record of another provider than its binding's"));
+        }
+        if self.restoring.is_some() && self.leaves_out(&binding, &snippet).await? {
+            return Ok(());
         }
         let row = self.service.records.row(&binding, &snippet.handle.provider_record_id).await?;
         if row.is_none() && snippet.scope.is_none() && !self.options.accepts_unscoped {
@@ -424,8 +451,8 @@ impl<'a> Importing<'a> {
             return self.wait(&binding, &Waiting::Record(Box::new(snippet))).await;
         }
         let request = upsert_of(&binding, snippet, row.as_ref());
-        self.service.operations.import_upsert(request, row).await?;
-        self.done.records += 1;
+        let written = self.service.operations.import_upsert(request, row).await;
+        self.done.records += u64::from(self.answered(binding_key, written)?.is_some());
         Ok(())
     }
 

@@ -1,5 +1,7 @@
 //! The options and the result of an import.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,4 +36,18 @@ pub struct Imported {
     /// Bindings whose grants and limits wait for a decision.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requested: Vec<BindingKey>,
+}
+
+/// The result of a restore in place.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Restored {
+    /// The bindings that have the records of the file now.
+    pub bindings: Vec<BindingKey>,
+    /// Records, written through their providers.
+    pub records: u64,
+    /// Records of the file that were forgotten here since, and stay forgotten.
+    pub forgotten: u64,
+    /// Bindings of the file that are as they were before, with the reason.
+    pub not_restored: BTreeMap<BindingKey, String>,
 }

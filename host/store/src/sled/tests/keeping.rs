@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use jiff::civil::date;
 
 use super::*;
-use crate::company_key;
+use crate::{TableWrite, company_key};
 use memhost_types::{Rollup, RollupKey};
 
 fn written(store: &SledStore, name: &str, agent: &str) -> Operation {
@@ -321,4 +321,32 @@ fn an_erased_company_leaves_nothing_and_its_namesakes_stay() {
 
 fn find(key: &[u8], part: &[u8]) -> bool {
     key.windows(part.len()).any(|window| window == part)
+}
+
+#[test]
+fn a_row_of_a_record_is_read_as_it_was_written_last() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path());
+    let (acme, key) = (company("acme"), b"acme\0a row".as_slice());
+    let read = || block_on(store.get(Table::Records, key)).unwrap();
+    let put = |new: Option<&[u8]>| {
+        let new = new.map(<[u8]>::to_vec);
+        let change =
+            Change { table: Table::Records, key: key.to_vec(), expected: Expected::Anything, new };
+        drop(block_on(store.transact(&[change])).unwrap());
+    };
+    assert_eq!(read(), None);
+    put(Some(b"1"));
+    assert_eq!(read().as_deref(), Some(b"1".as_slice()));
+    let made = operation(&store, "acme", None, OperationKind::Capture, Outcome::Succeeded);
+    let beside = vec![TableWrite::new(Table::Records, key.to_vec(), Some(b"2".to_vec()))];
+    block_on(store.write_operation(Arc::new(made), beside)).unwrap();
+    assert_eq!(read().as_deref(), Some(b"2".as_slice()));
+    put(None);
+    assert_eq!(read(), None);
+    put(Some(b"3"));
+    assert_eq!(read().as_deref(), Some(b"3".as_slice()));
+    block_on(store.close_company(&acme)).unwrap();
+    block_on(store.erase_company(&acme)).unwrap();
+    assert_eq!(read(), None);
 }

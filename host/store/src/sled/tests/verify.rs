@@ -142,6 +142,59 @@ fn a_start_mends_what_was_written_since_the_last_stop() {
 }
 
 #[test]
+fn a_start_goes_on_past_what_is_damaged() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path());
+    let acme = company("acme");
+    let made = || operation(&store, "acme", Some("ada"), OperationKind::Query, Outcome::Refused);
+    let (first, second) = (write(&store, made()), write(&store, made()));
+    let chunk = super::super::keys::chunk(&super::super::keys::facet(&acme, b'a', "ada"), 0);
+    // As where the host is killed before the second operation is indexed, with a damaged index.
+    let watermark = super::super::keys::watermark(&acme);
+    store.trees.index.insert(watermark, &first.id.sequence().to_be_bytes()).unwrap();
+    store.trees.index.insert(&chunk, &[9, 9, 9]).unwrap();
+    let summed = super::super::keys::summed(&acme, 0);
+    store.trees.table(Table::Sums).insert(summed, &[9, 9, 9]).unwrap();
+    let third = write_record(&store, &made(), b"no operation");
+    store.companies.lock().get_mut(&acme).unwrap().open.insert(99);
+    drop(store);
+    let store = open(directory.path());
+    let filter = OperationFilter { agent_id: "ada".parse().ok(), ..OperationFilter::default() };
+    let found = all(&store, "acme", &filter, 10);
+    assert_eq!(found, [second.id.sequence(), first.id.sequence()]);
+    assert_eq!(refused(&store), 3, "the second one is counted twice, and none is lost");
+    let findings = block_on(store.verify()).unwrap();
+    assert!(
+        findings.len() == 1 && findings[0].contains(&format!("number {third}")),
+        "{findings:?}"
+    );
+}
+
+/// The start that could not compare leaves that to the next one.
+#[test]
+fn what_a_start_could_not_compare_the_next_one_compares() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path());
+    let acme = company("acme");
+    write(&store, operation(&store, "acme", Some("ada"), OperationKind::Query, Outcome::Succeeded));
+    let key = super::super::keys::chunk(&super::super::keys::facet(&acme, b'a', "ada"), 0);
+    store.trees.index.remove(&key).unwrap();
+    store.trees.index.insert(super::super::keys::compared(&acme), &[0; 8]).unwrap();
+    store.companies.lock().get_mut(&acme).unwrap().is_uncompared = true;
+    drop(store);
+    let store = open(directory.path());
+    assert_eq!(block_on(store.verify()).unwrap(), Vec::<String>::new());
+}
+
+/// Puts this in the place of an operation's record. Answers its number.
+fn write_record(store: &SledStore, operation: &Operation, record: &[u8]) -> u64 {
+    let sequence = operation.id.sequence();
+    let key = super::super::keys::record(&operation.company_id, sequence);
+    store.trees.records.insert(key, record).unwrap();
+    sequence
+}
+
+#[test]
 fn an_interrupted_operation_is_found_although_the_index_is_past_it() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path());

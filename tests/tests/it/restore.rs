@@ -1,0 +1,282 @@
+//! A company that is restored in place, a restored data directory that is quiet, and an erasure
+//! that says beforehand what it cannot do.
+
+use std::sync::Arc;
+
+use memhost_core::{end_quiet, restore_backup};
+use memhost_server::Method;
+use memhost_tests::{TestHost, caller, eventually, parse};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::cli::Terminal;
+use super::mem0;
+use super::support::{Answer, Api, bind_provider};
+
+const CONTROL: &str = "/control/v1/companies/acme";
+const RUNTIME: &str = "/runtime/v1/companies/acme";
+
+/// A host with `acme` and `other`, each with notes in files and facts of its own lines.
+async fn host() -> (TestHost, Api) {
+    let host = TestHost::new(&["reference"]).await.unwrap();
+    let api = Api::new(&host);
+    for company in ["acme", "other"] {
+        bind_provider(&api, company, "reference").await;
+        bind_provider(&api, company, "local-markdown").await;
+        for key in ["reference", "local-markdown"] {
+            for text in ["the gate is green", "the lamp is blue", "the door is red"] {
+                write(&api, company, key, &format!("{text} in {key}")).await;
+            }
+        }
+    }
+    (host, api)
+}
+
+async fn write(api: &Api, company: &str, key: &str, text: &str) -> Value {
+    let body = json!({
+        "scope": {"companyId": company}, "bindingKey": key, "records": [{"text": text}],
+    });
+    let path = format!("/runtime/v1/companies/{company}/records");
+    api.post(&path, &body).await.fine()["records"][0].clone()
+}
+
+async fn all(api: &Api, company: &str, key: &str) -> Vec<(Value, String)> {
+    let path = format!("/runtime/v1/companies/{company}/list");
+    let body = json!({"scope": {"companyId": company}, "bindingKey": key});
+    let listed = api.post(&path, &body).await.fine();
+    let mut all: Vec<(Value, String)> = listed["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| (item["handle"].clone(), item["text"].as_str().unwrap().trim().to_owned()))
+        .collect();
+    all.sort_by(|(_, a), (_, b)| a.cmp(b));
+    all
+}
+
+async fn texts(api: &Api, company: &str, key: &str) -> Vec<String> {
+    all(api, company, key).await.into_iter().map(|(_, text)| text).collect()
+}
+
+async fn forget(api: &Api, key: &str, handle: &Value) {
+    let body = json!({"scope": {"companyId": "acme"}, "bindingKey": key, "handles": [handle]});
+    api.post(&format!("{RUNTIME}/forget"), &body).await.fine();
+}
+
+async fn restore(api: &Api, lines: String) -> Answer {
+    api.send(Method::Post, &format!("{CONTROL}/restore"), Some(lines), &[]).await
+}
+
+async fn export(api: &Api) -> String {
+    let export = api.send(Method::Get, &format!("{CONTROL}/export"), None, &[]).await;
+    assert_eq!(export.status, 200, "{}", export.text);
+    export.text
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_company_is_restored_in_place_and_what_was_forgotten_stays_forgotten() {
+    let (mut host, api) = host().await;
+    let make = async |name: &str| {
+        let body = json!({"name": name, "role": "auditor"});
+        api.post(&format!("{CONTROL}/tokens"), &body).await.fine()
+    };
+    let (token, gone) = (make("kept").await, make("revoked").await);
+    let before = export(&api).await;
+    let others: Vec<Vec<String>> =
+        [texts(&api, "other", "reference").await, texts(&api, "other", "local-markdown").await]
+            .into();
+    let mut kept = Vec::new();
+    for key in ["reference", "local-markdown"] {
+        let were = all(&api, "acme", key).await;
+        assert_eq!(were.len(), 3);
+        // One is forgotten, one is lost, and one comes afterwards that should not be there.
+        forget(&api, key, &were[0].0).await;
+        write(&api, "acme", key, "a wrong one").await;
+        kept.push(were[1..].iter().map(|(_, text)| text.clone()).collect::<Vec<_>>());
+    }
+    api.put(&format!("{CONTROL}/budgets/day"), &json!({"limitCents": 7})).await.fine();
+    let id = gone["id"].as_str().unwrap();
+    let path = format!("{CONTROL}/tokens/{id}");
+    api.send(Method::Delete, &path, None, &[]).await.fine();
+    // The files of a provider are lost, as after an accident with the disk.
+    let memory = host.data_dir().join("memory/acme");
+    for directory in std::fs::read_dir(&memory).unwrap() {
+        let directory = directory.unwrap().path();
+        for file in std::fs::read_dir(&directory).unwrap().flatten() {
+            if file.path().is_file() {
+                std::fs::remove_file(file.path()).unwrap();
+            }
+        }
+    }
+    let done = restore(&api, before.clone()).await.fine();
+    assert_eq!(done["bindings"], json!(["local-markdown", "reference"]), "{done}");
+    assert_eq!((&done["forgotten"], &done["notRestored"]), (&json!(2), &json!({})), "{done}");
+    for (key, kept) in ["reference", "local-markdown"].into_iter().zip(&kept) {
+        assert_eq!(texts(&api, "acme", key).await, *kept, "{key}");
+    }
+    let entries = api.get(&format!("{CONTROL}/activity")).await;
+    let restored = entries["items"].as_array().unwrap().iter();
+    assert_eq!(restored.filter(|entry| entry["action"] == "company_restored").count(), 1);
+    drop(api);
+    host.stop().await;
+    host.start().await.unwrap();
+    let api = Api::new(&host);
+    for (key, kept) in ["reference", "local-markdown"].into_iter().zip(&kept) {
+        assert_eq!(texts(&api, "acme", key).await, *kept, "{key}, after a restart");
+    }
+    assert_eq!(
+        vec![texts(&api, "other", "reference").await, texts(&api, "other", "local-markdown").await],
+        others
+    );
+    let as_auditor = api.with(token["value"].as_str().unwrap());
+    as_auditor.get(&format!("{CONTROL}/bindings")).await;
+    let revoked = api.with(gone["value"].as_str().unwrap());
+    let revoked = revoked.send(Method::Get, &format!("{CONTROL}/bindings"), None, &[]).await;
+    assert_eq!(revoked.status, 401, "{}", revoked.text);
+    let budgets = api.get(&format!("{CONTROL}/budgets")).await;
+    assert_eq!(budgets["items"][0]["limitCents"], 7, "{budgets}");
+    assert!(host.service().control().verify_store().await.unwrap().is_empty());
+    // Nothing of what was there is left behind: one directory a binding.
+    let left = std::fs::read_dir(host.data_dir().join("memory/acme")).unwrap().count();
+    assert!(left <= 2, "{left} directories");
+    // The same again is the same.
+    let again = restore(&api, before).await.fine();
+    assert_eq!(again["forgotten"], 2, "{again}");
+    assert_eq!(texts(&api, "acme", "reference").await, kept[0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restore_that_fails_leaves_everything_as_it_was() {
+    let (mut host, api) = host().await;
+    let before = export(&api).await;
+    let late = write(&api, "acme", "reference", "a later one").await;
+    let were = all(&api, "acme", "reference").await;
+    let lines: Vec<&str> = before.lines().collect();
+    let cut = lines[..lines.len() - 1].join("\n");
+    let renamed = before.replacen("\"acme\"", "\"emca\"", 1);
+    let broken = [&lines[..lines.len() - 1].join("\n"), "\nnot json\n"].concat();
+    for wrong in [cut.clone(), renamed, broken, String::new()] {
+        let refused = restore(&api, wrong).await;
+        assert_eq!(refused.status, 400, "{}", refused.text);
+        assert_eq!(all(&api, "acme", "reference").await, were);
+    }
+    // The host ends in the middle: the company is closed while it is restored.
+    let (sender, receiver) = mpsc::channel(10_000);
+    let service = Arc::clone(host.service());
+    let restoring = tokio::spawn(async move {
+        service.transfer().restore(&caller(), &parse("acme"), false, receiver).await
+    });
+    for line in &lines[..lines.len() - 1] {
+        sender.send(Ok(format!("{line}\n"))).await.unwrap();
+    }
+    let listed = async || api.send(Method::Get, &format!("{CONTROL}/bindings"), None, &[]).await;
+    eventually("the restore has begun", async || listed().await.status == 503).await;
+    let closed = listed().await;
+    assert_eq!(closed.problem(), (503, "importing"));
+    assert!(closed.headers.contains_key("retry-after"));
+    assert_eq!(api.get("/control/v1/companies/other/bindings").await["items"][0]["enabled"], true);
+    drop(sender);
+    assert!(restoring.await.unwrap().is_err());
+    assert_eq!(all(&api, "acme", "reference").await, were);
+    drop(api);
+    host.stop().await;
+    host.start().await.unwrap();
+    let api = Api::new(&host);
+    assert_eq!(all(&api, "acme", "reference").await, were);
+    forget(&api, "reference", &late).await;
+}
+
+/// What a provider has at another system is not replaced, and its binding is named. The backup's
+/// host asks that system nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_restores_what_the_host_keeps_and_names_the_rest() {
+    let terminal = Terminal::open(&["mem0"]).await;
+    let api = Api::new(&terminal.host);
+    bind_provider(&api, "acme", "local-markdown").await;
+    let (port, state) = mem0::serve();
+    let config = json!({"url": format!("http://127.0.0.1:{port}"), "api": "self-hosted"});
+    let body = json!({"key": "mem0", "providerKey": "mem0", "config": config});
+    api.post(&format!("{CONTROL}/bindings"), &body).await.fine();
+    mem0::grant(&api, port).await;
+    write(&api, "acme", "mem0", "at mem0").await;
+    write(&api, "acme", "local-markdown", "the gate is green").await;
+    let backup = terminal.host.directory().join("backup");
+    terminal.fine(&format!("store backup --to {}", backup.display())).await;
+    let handle = write(&api, "acme", "local-markdown", "a wrong one").await;
+    let asked = state.lock().unwrap().keys.len();
+    let told = terminal.fine(&format!("company restore {}", backup.display())).await;
+    assert!(told.contains("restored 1 record of local-markdown"), "{told}");
+    assert!(told.contains("the binding mem0 is as it was") && told.contains("127.0.0.1"), "{told}");
+    assert_eq!(texts(&api, "acme", "local-markdown").await, ["the gate is green"]);
+    assert_eq!(state.lock().unwrap().keys.len(), asked, "mem0 was asked");
+    assert_eq!(state.lock().unwrap().memories.len(), 1);
+    assert!(handle.is_object());
+}
+
+/// A data directory that was restored, such as for a test, sends nothing to anybody until the
+/// operator says so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restored_directory_is_quiet_until_the_operator_ends_that() {
+    let (port, state) = mem0::serve();
+    let (host, api) = mem0::host(port).await;
+    mem0::grant(&api, port).await;
+    write(&api, "acme", "mem0", "at mem0").await;
+    let backup = host.directory().join("backup");
+    let body = json!({"directory": backup, "withVaultKey": true});
+    api.post("/control/v1/backups", &body).await.fine();
+    let restored = host.directory().join("restored");
+    restore_backup(&backup, &restored).unwrap();
+    let asked = state.lock().unwrap().keys.len();
+    let second = TestHost::with(&["mem0"], |options| options.data_dir = restored.clone()).await;
+    let mut second = second.unwrap();
+    let there = Api::new(&second);
+    let ask = json!({"scope": {"companyId": "acme"}, "query": "mem0"});
+    let refused = there.post(&format!("{RUNTIME}/query"), &ask).await;
+    assert!(refused.status >= 400, "{}", refused.text);
+    let checks = there.get("/control/v1/doctor").await;
+    let quiet = checks["items"].as_array().unwrap().iter().find(|check| check["name"] == "quiet");
+    let quiet = quiet.unwrap_or_else(|| panic!("{checks}"));
+    assert!(quiet["advice"].as_str().unwrap().contains("--end-quiet"), "{quiet}");
+    assert_eq!(state.lock().unwrap().keys.len(), asked, "mem0 was asked");
+    drop(there);
+    second.stop().await;
+    end_quiet(&restored).unwrap();
+    second.start().await.unwrap();
+    let there = Api::new(&second);
+    assert_eq!(there.query("acme", "mem0").await, ["at mem0"]);
+    let checks = there.get("/control/v1/doctor").await;
+    assert!(!checks.to_string().contains("--end-quiet"), "{checks}");
+}
+
+/// An erasure says what a provider cannot forget before it closes the company.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_erasure_names_what_cannot_forget_before_it_closes_the_company() {
+    let (port, _state) = mem0::serve();
+    let (_host, api) = mem0::host(port).await;
+    mem0::grant(&api, port).await;
+    write(&api, "acme", "mem0", "at mem0").await;
+    let secret = format!("{CONTROL}/secrets/MEM0_API_KEY");
+    api.send(Method::Delete, &secret, None, &[]).await.fine();
+    let erase = async |abandon: Value| {
+        let body = json!({"confirm": "acme", "abandon": abandon});
+        api.post(&format!("{CONTROL}/erase"), &body).await
+    };
+    let refused = erase(json!([])).await;
+    assert_eq!(refused.problem(), (409, "not_forgotten"), "{}", refused.text);
+    let detail = refused.json["detail"].as_str().unwrap();
+    assert!(detail.contains("nothing was erased") && detail.contains("MEM0_API_KEY"), "{detail}");
+    assert!(detail.contains("--abandon mem0"), "{detail}");
+    api.get(&format!("{CONTROL}/bindings")).await;
+    let erased = erase(json!(["mem0"])).await.fine();
+    assert_eq!(erased["abandoned"], json!({"mem0": "operator"}), "{erased}");
+    // The id is burnt, and whoever tries says so.
+    let told = api.put(CONTROL, &json!({})).await;
+    assert_eq!(told.problem(), (410, "company_erased"));
+    let detail = told.json["detail"].as_str().unwrap();
+    let day = &erased["erasedAt"].as_str().unwrap()[..10];
+    let wanted = format!(
+        "the id acme was erased here by operator on {day} and is not used again on this host; \
+         import it on another one"
+    );
+    assert_eq!(detail, wanted);
+}
