@@ -94,7 +94,6 @@ impl HookArgs {
         add("--deadline-ms", self.deadline_ms.map(|ms| ms.to_string()));
         add("--token-budget", self.token_budget.map(|tokens| tokens.to_string()));
         // The command will run in another directory.
-        let whole = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
         add("--config", self.config.as_ref().map(|path| whole(path).display().to_string()));
         if self.no_capture {
             words.push("--no-capture".to_owned());
@@ -173,6 +172,8 @@ pub(super) struct Settings {
     /// The file that has it, and for whom. Another token there has replaced it. `None`: it is of
     /// the environment.
     pub(super) token_place: Option<String>,
+    /// The settings file that a flag named.
+    pub(super) config: Option<PathBuf>,
     /// The context that was named, if not the default one.
     pub(super) context: Option<String>,
     pub(super) recall: RecallAt,
@@ -250,6 +251,7 @@ impl Settings {
             token,
             has_own_token,
             token_place,
+            config: args.config.as_ref().map(|path| whole(path)),
             context: named,
             recall: args.recall.or(file.recall).unwrap_or_default(),
             query: file.query,
@@ -263,6 +265,10 @@ impl Settings {
         };
         (settings, warnings)
     }
+}
+
+fn whole(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// A variable that is set and not blank.

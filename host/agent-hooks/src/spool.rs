@@ -51,6 +51,8 @@ struct Stored {
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct MadeWith {
+    pub(super) url: Option<String>,
+    pub(super) config: Option<PathBuf>,
     pub(super) company: Option<String>,
     pub(super) agent: Option<String>,
     pub(super) context: Option<String>,
@@ -86,6 +88,8 @@ impl Spool {
         let directory = state.directory(&format!("spool/{}", Self::named(settings)))?;
         let spool = Self::at(directory, settings);
         let made_with = MadeWith {
+            url: Some(settings.url.clone()),
+            config: settings.config.clone(),
             company: settings.company.clone(),
             agent: settings.agent.clone(),
             context: settings.context.clone(),

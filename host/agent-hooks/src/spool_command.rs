@@ -91,6 +91,8 @@ fn deliver_own(state: &State, settings: &Settings) -> Result<(), HooksError> {
 fn by_hand(spool: &Spool, state: &State, args: &HookArgs) -> Result<String, HooksError> {
     let mut args = args.clone();
     let made_with = spool.made_with();
+    args.url = args.url.or(made_with.url);
+    args.config = args.config.or(made_with.config);
     args.company = args.company.or(made_with.company).or_else(|| spool.company());
     args.agent = args.agent.or(made_with.agent);
     args.context = args.context.or(made_with.context);

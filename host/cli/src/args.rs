@@ -9,6 +9,7 @@ use super::argument::{addresses, day};
 use super::output::Format;
 use super::{CliError, Result};
 use memhost_conformance::Network;
+use memhost_sandbox::Secret;
 use memhost_types::SecretUse;
 
 /// How the answer is shown.
@@ -167,12 +168,17 @@ pub(super) struct PageArgs {
 /// value, what reads the value where not every text is valid, then the host's parameter and the
 /// help.
 macro_rules! filters {
+    (@parser) => { clap::builder::NonEmptyStringValueParser::new() };
+    (@parser [$parser:expr]) => { $parser };
     ($name:ident { $($flag:ident <$value:tt> $([$parser:expr])? = $parameter:tt, $help:tt;)* }) => {
         #[derive(Debug, clap::Args)]
         pub(super) struct $name {
             $(
                 #[doc = $help]
-                #[arg(long, id = $parameter, value_name = $value $(, value_parser = $parser)?)]
+                #[arg(
+                    long, id = $parameter, value_name = $value,
+                    value_parser = $crate::args::filters!(@parser $([$parser])?)
+                )]
                 $flag: Option<String>,
             )*
         }
@@ -231,7 +237,10 @@ fn secret(given: &str) -> Result<(String, String, SecretUse)> {
         None => (given, SecretUse::bearer()),
     };
     match std::env::var(name) {
-        Ok(value) => Ok((name.to_owned(), value, used_as)),
+        Ok(value) => match Secret::new(name, value.as_str()) {
+            Ok(_) => Ok((name.to_owned(), value, used_as)),
+            Err(error) => Err(CliError::input("--secret-env", error)),
+        },
         Err(error) => Err(CliError::input("--secret-env", format!("{name}: {error}"))),
     }
 }

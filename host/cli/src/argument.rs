@@ -66,14 +66,24 @@ pub(super) fn confirm(yes: bool, question: &str) -> Result<()> {
     }
 }
 
+/// The error of an update that names nothing to change; `flags` can.
+pub(super) fn nothing_to_change(flags: &str) -> CliError {
+    CliError::input("nothing was given to change", format!("give one or more of {flags}"))
+}
+
 /// Reads JSON; `what` names the argument or the file in errors.
 pub(super) fn json<T: DeserializeOwned>(what: &str, text: &str) -> Result<T> {
     serde_json::from_slice(&repair_surrogates(text.as_bytes()))
         .map_err(|error| CliError::input(what, format!("is no valid JSON: {error}")))
 }
 
-/// Reads a JSON object, if one is given; `argument` names it in errors.
+/// Reads a JSON object, if one is given, or the one in the file after `@`; `argument` names it in
+/// errors.
 pub(super) fn object(argument: &str, text: Option<&str>) -> Result<Option<JsonObject>> {
+    let file =
+        text.and_then(|text| text.strip_prefix('@')).map(|file| input(Some(Path::new(file))));
+    let file = file.transpose()?;
+    let text = file.as_deref().or(text);
     let wrong = |found: &str| {
         CliError::input(
             argument,

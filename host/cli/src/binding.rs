@@ -92,7 +92,7 @@ pub(super) struct CreateArgs {
     /// Provider key.
     #[arg(long, default_value = "local-markdown", value_name = "KEY", id = "providerKey")]
     provider: String,
-    /// Provider configuration, a JSON object.
+    /// Provider configuration, a JSON object, or @FILE.
     #[arg(long, default_value = "{}", value_name = "JSON")]
     config: String,
     /// Read the provider configuration from this file.
@@ -203,13 +203,14 @@ async fn create(args: CreateArgs) -> Result<()> {
         "limits": object("--limits", args.limits.as_deref())?,
         "policy": policy(args.policy.as_deref(), args.protect_administrators)?,
     }));
-    let session = args.company.open().await?;
+    let (session, made) = args.company.open_or_make().await?;
     let send = async || match args.if_missing {
         true => session.put("default-binding", &body).await,
         false => session.post("bindings", &body).await,
     };
     let answer =
         if args.no_wait { send().await? } else { once_loaded(&args.provider, send).await? };
+    made.say()?;
     session.show(&answer, one)?;
     if !args.if_missing {
         return Ok(());

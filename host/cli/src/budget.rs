@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::answer::Answer;
 use super::args::{CompanyArgs, PageArgs, WatchArgs};
-use super::argument::name;
+use super::argument::{confirm, name, nothing_to_change};
 use super::page::{self, Columns, rows};
 use super::session::Session;
 use super::texts::{cell, escape, moment};
@@ -45,6 +45,9 @@ pub(super) struct SetArgs {
     /// Warn when this share is spent [default: 0.8].
     #[arg(long, value_name = "SHARE", id = "warnShare")]
     warn: Option<f64>,
+    /// Do it without asking.
+    #[arg(long)]
+    yes: bool,
 }
 
 #[derive(Debug, Args)]
@@ -114,15 +117,20 @@ pub(super) async fn run(command: BudgetCommand) -> Result<()> {
             let session = which.company.open().await?;
             page::watch_details(&session, &watch, async || which.found(&session).await).await
         }
-        BudgetCommand::Create(SetArgs { which, cents, warn }) => {
+        BudgetCommand::Create(SetArgs { which, cents, warn, yes }) => {
             let session = which.company.open().await?;
+            confirm_stop(&session, &which, cents, yes)?;
             if which.find(&session).await?.is_some() {
                 return Err(CliError::exists("budget", &which.name()));
             }
             put(&session, &which, cents, warn.unwrap_or(WARN)).await
         }
-        BudgetCommand::Update(SetArgs { which, cents, warn }) => {
+        BudgetCommand::Update(SetArgs { cents: None, warn: None, .. }) => {
+            Err(nothing_to_change("--cents and --warn"))
+        }
+        BudgetCommand::Update(SetArgs { which, cents, warn, yes }) => {
             let session = which.company.open().await?;
+            confirm_stop(&session, &which, cents, yes)?;
             let SetBudget { limit, warn_share } = which.found(&session).await?.read()?.budget.set;
             let warn = warn.unwrap_or(warn_share);
             match cents {
@@ -136,6 +144,22 @@ pub(super) async fn run(command: BudgetCommand) -> Result<()> {
             session.gone(&answer, &format!("deleted the budget {}", which.name()))
         }
     }
+}
+
+/// Asks where an amount leaves nothing to spend.
+fn confirm_stop(session: &Session, which: &WhichArgs, cents: Option<f64>, yes: bool) -> Result<()> {
+    if cents != Some(0.0) {
+        return Ok(());
+    }
+    let of = match &which.binding {
+        Some(key) => format!("the binding {key}"),
+        None => format!("the company {}", session.company),
+    };
+    let question = format!(
+        "A budget of 0 cents stops {of}: every operation that may cost something is refused until \
+         the budget is changed. Set it?"
+    );
+    confirm(yes, &question)
 }
 
 /// The host answers with all budgets.

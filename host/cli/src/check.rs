@@ -1,6 +1,6 @@
 //! `memhost plugin check`: the conformance suite on one provider.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
@@ -113,9 +113,7 @@ fn input(error: CheckError) -> CliError {
 }
 
 fn object(flag: &str, text: &str) -> Result<JsonObject> {
-    let file =
-        text.strip_prefix('@').map(|path| argument::input(Some(Path::new(path)))).transpose()?;
-    argument::object(flag, Some(file.as_deref().unwrap_or(text))).map(Option::unwrap_or_default)
+    argument::object(flag, Some(text)).map(Option::unwrap_or_default)
 }
 
 /// One line for each rule; a failed rule also shows the expected and actual result and the sentence

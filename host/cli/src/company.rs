@@ -329,22 +329,22 @@ async fn show(session: &Session) -> Result<String> {
 }
 
 async fn update(args: UpdateArgs) -> Result<()> {
-    let session = args.company.open().await?;
-    let mut present: Answer<Kept> = session.get("retention").await?;
-    if args.days.is_some() || args.count.is_some() || !args.keep_days.is_empty() {
-        let mut wanted = present.read()?.retention;
-        if let Some(days) = args.days {
-            wanted.operations_max_age_days = Some(days).filter(|days| *days > 0);
-        }
-        if let Some(count) = args.count {
-            wanted.operations_max_count = Some(count).filter(|count| *count > 0);
-        }
-        for (kind, days) in args.keep_days {
-            *kind(&mut wanted) = Some(days).filter(|days| *days > 0);
-        }
-        present = session.put("retention", &wanted).await?;
+    if args.days.is_none() && args.count.is_none() && args.keep_days.is_empty() {
+        return Err(argument::nothing_to_change("--days, --count and --keep-days"));
     }
-    session.show(&present, kept)
+    let session = args.company.open().await?;
+    let present: Answer<Kept> = session.get("retention").await?;
+    let mut wanted = present.read()?.retention;
+    if let Some(days) = args.days {
+        wanted.operations_max_age_days = Some(days).filter(|days| *days > 0);
+    }
+    if let Some(count) = args.count {
+        wanted.operations_max_count = Some(count).filter(|count| *count > 0);
+    }
+    for (kind, days) in args.keep_days {
+        *kind(&mut wanted) = Some(days).filter(|days| *days > 0);
+    }
+    session.show(&session.put("retention", &wanted).await?, kept)
 }
 
 fn kept(kept: &Kept) -> String {

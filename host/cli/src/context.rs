@@ -98,6 +98,15 @@ pub(super) struct Settings {
     agent: Option<String>,
 }
 
+impl Settings {
+    fn is_empty(&self) -> bool {
+        let Self { url, control_url, token, token_file, token_command, company, agent } = self;
+        [url, control_url, token, token_file, token_command, company, agent]
+            .into_iter()
+            .all(Option::is_none)
+    }
+}
+
 /// A context without its token.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -159,6 +168,12 @@ pub(super) async fn run(command: ContextCommand, selected: Option<String>) -> Re
         ContextCommand::Update { name, settings, output } => {
             let name = named(&file, name.or(selected))?;
             file.get(&name)?;
+            if settings.is_empty() {
+                return Err(argument::nothing_to_change(
+                    "--url, --control-url, --token, --token-file, --token-command, --company and \
+                     --agent",
+                ));
+            }
             keep(&file, &name, settings)?;
             shown(&File::read()?, &name, &output)
         }
@@ -222,10 +237,14 @@ fn keep_local(file: &File, url: &str, control_url: &str, token: &str) -> Result<
 
 fn named(file: &File, name: Option<String>) -> Result<String> {
     name.or_else(|| file.default.clone()).ok_or_else(|| {
-        CliError::input(
-            "NAME",
-            "no context is selected; name one, or create one with `memhost context create`",
-        )
+        let message = match file.contexts.keys().next() {
+            Some(one) => format!("no context is selected; name one, such as `{one}`"),
+            // The first `memhost serve` on a terminal makes one.
+            None => "there is no context yet. If `memhost serve` is still starting, wait until it \
+                     says `listening`; else create one with `memhost context create`"
+                .to_owned(),
+        };
+        CliError::input("NAME", message)
     })
 }
 

@@ -35,8 +35,9 @@ pub enum CliError {
     },
     /// No connection to the host.
     #[error(
-        "cannot connect to the host at {url}: {message}; start it with `memhost serve`, or choose \
-         another one with --url, --context or --data-dir"
+        "cannot connect to the host at {url}: {message}; start it with `memhost serve` (if it is \
+         starting, wait until it says `listening`), or choose another one with --url, --context or \
+         --data-dir"
     )]
     Unreachable {
         /// Where it should be.

@@ -235,7 +235,7 @@ mod tests {
                     ("name", "NAME"),
                 ],
             ),
-            ("token rotate", &[("overlapSeconds", "--overlap"), ("tokenId", "ID")]),
+            ("token rotate", &[("overlapSeconds", "--overlap"), ("tokenId", "TOKEN")]),
             ("operation show", &[("operationId", "ID"), ("companyId", "--company")]),
             ("operation list", &[("sourceKind", "--source-kind"), ("runId", "--run")]),
             ("budget create", &[("limitCents", "--cents"), ("warnShare", "--warn")]),

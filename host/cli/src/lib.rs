@@ -203,6 +203,36 @@ pub fn parse() -> Cli {
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
+/// Why a command line is not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    /// It has a command or a flag that there is not.
+    #[error("{0}")]
+    Unknown(String),
+    /// Something that it needs is missing, or a value is not valid.
+    #[error("{0}")]
+    Incomplete(String),
+}
+
+/// Whether a command line is taken, the program's name first. Nothing is run. For tests of
+/// documents.
+///
+/// # Errors
+/// What is wrong, as a person is told it.
+pub fn check_line<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<(), LineError> {
+    use clap::error::ErrorKind;
+    static GRAMMAR: std::sync::OnceLock<clap::Command> = std::sync::OnceLock::new();
+    let grammar =
+        GRAMMAR.get_or_init(|| help::grouped(flags::with_negative_numbers(Cli::command())));
+    let Err(error) = grammar.clone().try_get_matches_from(words) else { return Ok(()) };
+    let said = error.to_string();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Ok(()),
+        ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand => Err(LineError::Unknown(said)),
+        _ => Err(LineError::Incomplete(said)),
+    }
+}
+
 /// Whether this process is a hook of an agent's tool; the hook has then run.
 pub fn is_hook() -> bool {
     memhost_agent_hooks::is_hook(&std::env::args_os().collect::<Vec<_>>())

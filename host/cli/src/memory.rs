@@ -249,7 +249,8 @@ pub(super) async fn run(command: RecordCommand) -> Result<()> {
 }
 
 pub(super) async fn capture(args: CaptureArgs) -> Result<()> {
-    let (scope, session) = (&args.scope, args.scope.open().await?);
+    let scope = &args.scope;
+    let (session, made) = scope.open_or_make().await?;
     let source = without_nulls(json!({
         "kind": args.source_kind,
         "companyId": session.company,
@@ -267,11 +268,12 @@ pub(super) async fn capture(args: CaptureArgs) -> Result<()> {
         "visibility": args.visibility,
     });
     let answer = session.send(scope, "capture", body).await?;
+    made.say()?;
     session.show(&answer, shown::captured)
 }
 
 pub(super) async fn note(args: NoteArgs) -> Result<()> {
-    let session = args.scope.open().await?;
+    let (session, made) = args.scope.open_or_make().await?;
     let record = without_nulls(json!({
         "id": args.id,
         "text": argument::text(&args.text)?,
@@ -280,6 +282,7 @@ pub(super) async fn note(args: NoteArgs) -> Result<()> {
     }));
     let body = json!({ "records": [record], "visibility": args.visibility });
     let answer = session.send(&args.scope, "records", body).await?;
+    made.say()?;
     session.show(&answer, |answer| shown::upserted("noted", answer))
 }
 

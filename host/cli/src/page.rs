@@ -225,8 +225,27 @@ pub(super) async fn list_as<T: List>(
     human: impl Fn(&T) -> String,
 ) -> Result<()> {
     let session = page.company.open().await?;
-    let fetch = async |asked: Asked| session.get(&format!("{name}?{}", asked.query(filters))).await;
+    let binding = filters.iter().find(|(parameter, _)| *parameter == "bindingKey");
+    let fetch = async |asked: Asked| {
+        let answer: Answer<T> = session.get(&format!("{name}?{}", asked.query(filters))).await?;
+        // What a deleted binding did is still there; one that never was has done nothing.
+        if let Some(key) = binding.and_then(|(_, key)| *key)
+            && answer.json()[T::ITEMS].as_array().is_some_and(Vec::is_empty)
+        {
+            there(&session, key).await?;
+        }
+        Ok(answer)
+    };
     pages(session.format, &page.paging, fetch, human).await
+}
+
+/// Fails where the company has no binding of this key.
+pub(super) async fn there(session: &Session, key: &str) -> Result<()> {
+    match session.get::<()>(&format!("bindings/{}", escape(key))).await {
+        Err(error @ CliError::Problem { status: 404, .. }) => Err(error),
+        // Who may not look at bindings is told nothing of them.
+        _ => Ok(()),
+    }
 }
 
 /// Shows a list of the host.

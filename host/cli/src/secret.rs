@@ -12,6 +12,7 @@ use super::session::Session;
 use super::texts::{escape, moment};
 use super::{CliError, Result, argument};
 use memhost_core::SecretView;
+use memhost_http::ProblemCode;
 use memhost_http::api::Items;
 use memhost_types::SecretUse;
 
@@ -63,11 +64,16 @@ pub(super) async fn run(command: SecretCommand) -> Result<()> {
             page::watch_details(&session, &args.watch, fetch).await
         }
         SecretCommand::Create(args) => {
-            let session = args.company.open().await?;
-            if present(&session, &args.name).await?.is_some() {
-                return Err(CliError::exists("secret", &args.name));
+            let (session, made) = args.company.open_or_make().await?;
+            match present(&session, &args.name).await {
+                Ok(Some(_)) => return Err(CliError::exists("secret", &args.name)),
+                // The first secret makes the company.
+                Ok(None)
+                | Err(CliError::Problem { code: Some(ProblemCode::UnknownCompany), .. }) => {}
+                Err(error) => return Err(error),
             }
-            set(&session, args).await
+            set(&session, args).await?;
+            made.say()
         }
         SecretCommand::Update(mut args) => {
             let session = args.company.open().await?;

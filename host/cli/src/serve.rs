@@ -2,9 +2,9 @@
 
 mod memory;
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -163,6 +163,9 @@ pub(super) async fn run(args: ServeArgs) -> Result<()> {
     if args.end_quiet {
         end_quiet(&data_dir).map_err(CliError::host)?;
     }
+    if args.print_address.is_none() {
+        drop(writeln!(std::io::stderr(), "{}", starting(&data_dir)));
+    }
     let service = Service::open(options).await.map_err(CliError::data_dir)?;
     if service.monitor().is_quiet() {
         tracing::warn!(
@@ -208,6 +211,16 @@ pub(super) async fn run(args: ServeArgs) -> Result<()> {
         context::remember(&first.address().to_string(), &last.address().to_string(), made)?;
     }
     serve(endpoints, service, token, surfaces, closed).await
+}
+
+/// What the host does before it listens. The first start takes seconds, in which a person types the
+/// next command.
+fn starting(data_dir: &Path) -> String {
+    let does = match data_dir.join("FORMAT").exists() {
+        true => "opens",
+        false => "compiles the built-in provider and makes",
+    };
+    format!("memhost is starting: it {does} {}, and then says `listening`", data_dir.display())
 }
 
 /// Serves until a signal comes, or standard input is closed where that matters.

@@ -1,12 +1,14 @@
 //! The host of a command, as the command line, the environment and the context name it.
 
+use std::io::{IsTerminal, Write};
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::answer::{Answer, List};
 use super::args::{CompanyArgs, HostArgs, ScopeArgs};
-use super::argument::without_nulls;
+use super::argument::{confirm, without_nulls};
 use super::connection::Connection;
 use super::output::{Format, line};
 use super::texts::escape;
@@ -51,6 +53,13 @@ impl CompanyArgs {
         }
     }
 
+    /// The same for a command that makes the company where the host does not have it.
+    pub(super) async fn open_or_make(&self) -> Result<(Session, Made)> {
+        let session = self.open().await?;
+        let made = session.may_make(&session.company).await?;
+        Ok((session, made))
+    }
+
     /// The company that the arguments name, or the context.
     pub(super) fn named(&self, connection: &Connection) -> Option<String> {
         self.company
@@ -60,17 +69,42 @@ impl CompanyArgs {
     }
 }
 
+/// The company that a command makes, if the host did not have it.
+#[must_use]
+pub(super) struct Made(Option<String>);
+
+impl Made {
+    /// Says so, after the command did it: the name may be a typing error.
+    pub(super) fn say(&self) -> Result<()> {
+        match &self.0 {
+            Some(company) => Ok(writeln!(std::io::stderr(), "created company {company}")?),
+            None => Ok(()),
+        }
+    }
+}
+
 impl ScopeArgs {
     /// The host that is named, for the company and the agent that are named.
     pub(super) async fn open(&self) -> Result<Session> {
-        let session = self.company.open().await?;
-        let agent = self
-            .agent
-            .clone()
-            .filter(|agent| !agent.is_empty())
-            .or_else(|| session.connection.agent.clone());
-        Ok(Session { agent, ..session })
+        Ok(self.of(self.company.open().await?))
     }
+
+    /// The same for a command that makes the company where the host does not have it.
+    pub(super) async fn open_or_make(&self) -> Result<(Session, Made)> {
+        let (session, made) = self.company.open_or_make().await?;
+        Ok((self.of(session), made))
+    }
+
+    fn of(&self, session: Session) -> Session {
+        let agent = self.agent.clone().filter(|agent| !agent.is_empty());
+        let agent = agent.or_else(|| session.connection.agent.clone());
+        Session { agent, ..session }
+    }
+}
+
+/// The names of the first companies.
+fn few(companies: &[CompanyId]) -> String {
+    companies.iter().map(CompanyId::as_str).take(8).collect::<Vec<_>>().join(", ")
 }
 
 /// The error that says how to choose a company, with the known companies where the caller may list
@@ -84,10 +118,9 @@ async fn no_company(session: &Session) -> CliError {
         }
         Err(_) => Vec::new(),
     };
-    let known: Vec<&str> = companies.iter().map(CompanyId::as_str).take(8).collect();
-    let known = match known.is_empty() {
+    let known = match companies.is_empty() {
         true => "`memhost company create --company ID` makes the first one".to_owned(),
-        false => format!("this host has {}", known.join(", ")),
+        false => format!("this host has {}", few(&companies)),
     };
     let verb = if session.connection.context.is_some() { "update" } else { "create main" };
     let message = format!(
@@ -98,6 +131,25 @@ async fn no_company(session: &Session) -> CliError {
 }
 
 impl Session {
+    /// Asks before a command makes a company, on a terminal and where the host has others: the name
+    /// may be a typing error.
+    pub(super) async fn may_make(&self, company: &str) -> Result<Made> {
+        let known = self.host.get::<CompaniesView>("/control/v1/companies").await;
+        // Who may not list companies has a token of one.
+        let Ok(known) = known.and_then(|answer| answer.read()) else { return Ok(Made(None)) };
+        if known.items.iter().chain(&known.erasing).any(|one| one.as_str() == company) {
+            return Ok(Made(None));
+        }
+        if !known.items.is_empty() && std::io::stdin().is_terminal() {
+            let names = few(&known.items);
+            confirm(
+                false,
+                &format!("This host has no company {company}; it has {names}. Create {company}?"),
+            )?;
+        }
+        Ok(Made(Some(company.to_owned())))
+    }
+
     /// A path of the company's control plane.
     pub(super) fn path(&self, rest: &str) -> String {
         format!("/control/v1/companies/{}/{rest}", escape(&self.company))

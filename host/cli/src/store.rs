@@ -109,9 +109,18 @@ pub(super) async fn run(command: StoreCommand) -> Result<()> {
                 0 => line("no problems found"),
                 count => {
                     let found = counted(count, "problem", "problems");
-                    Err(CliError::Failed(format!(
-                        "{found} found; copy the directory before you continue"
-                    )))
+                    let next = match repair {
+                        true => {
+                            "they stay; restore a backup with `memhost store restore`".to_owned()
+                        }
+                        false => format!(
+                            "`memhost store verify --repair --data-dir {}` makes the indexes anew \
+                             from the log, says whether anything is lost, and keeps the present \
+                             store beside the new one",
+                            data_dir.display()
+                        ),
+                    };
+                    Err(CliError::Failed(format!("{found} found; {next}")))
                 }
             }
         }

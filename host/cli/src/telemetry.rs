@@ -106,6 +106,10 @@ impl<W: Write> Write for Lines<W> {
 }
 
 fn provider(endpoint: &str) -> Result<SdkTracerProvider> {
+    if !["http://", "https://"].iter().any(|scheme| endpoint.starts_with(scheme)) {
+        let message = format!("`{endpoint}` has no scheme; write http://{endpoint}");
+        return Err(CliError::input("otlp_endpoint", message));
+    }
     let exporter = SpanExporter::builder()
         .with_http()
         .with_http_client(Blocking::new())

@@ -3,13 +3,13 @@
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::Result;
 use super::answer::Answer;
 use super::args::{CompanyArgs, Paging, WatchArgs};
 use super::argument::{duration, one_of, time, without_nulls};
 use super::page::{self, Columns, rows};
 use super::session::Session;
 use super::texts::{cell, escape, hour, moment, text};
+use super::{CliError, Result};
 use memhost_http::api::Items;
 use memhost_types::{Act, NewToken, Role, Token};
 
@@ -48,8 +48,8 @@ pub(super) struct WhoseArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct OneToken {
-    /// The ID.
-    #[arg(id = "tokenId", value_name = "ID")]
+    /// The ID, or with `rotate` and `delete` the name.
+    #[arg(id = "tokenId", value_name = "TOKEN")]
     id: String,
     #[command(flatten)]
     whose: WhoseArgs,
@@ -123,6 +123,34 @@ impl WhoseArgs {
     }
 }
 
+/// The id of a token that is named by its id or its name. Two tokens may have one name.
+async fn id_of(session: &Session, path: &str, given: &str) -> Result<String> {
+    if given.parse::<uuid::Uuid>().is_ok() {
+        return Ok(given.to_owned());
+    }
+    if given.starts_with("mh_") {
+        // Not shown again: it is a secret.
+        let message = "is a token's value; give its name or id, which `memhost token list` shows";
+        return Err(CliError::input("TOKEN", message));
+    }
+    let all: Items<Token> = session.host.get(path).await?.read()?;
+    let named: Vec<&Token> = all
+        .items
+        .iter()
+        .filter(|token| token.name == given && token.revoked_at.is_none())
+        .collect();
+    match named.as_slice() {
+        [] => Err(page::missing("token", given)),
+        [token] => Ok(text(&token.id)),
+        several => {
+            let ids: Vec<String> = several.iter().map(|token| text(&token.id)).collect();
+            let message =
+                format!("`{given}` is the name of several; give an id: {}", ids.join(", "));
+            Err(CliError::input("TOKEN", message))
+        }
+    }
+}
+
 pub(super) async fn run(command: TokenCommand) -> Result<()> {
     match command {
         TokenCommand::List { whose, paging } => {
@@ -146,17 +174,25 @@ pub(super) async fn run(command: TokenCommand) -> Result<()> {
                 "expiresAt": args.expires_at, "operations": operations,
             }));
             let (session, path) = args.whose.open().await?;
+            let company = args.whose.company.named(&session.connection);
+            let new = match company.filter(|_| !args.whose.operators) {
+                Some(company) => Some(session.may_make(&company).await?),
+                None => None,
+            };
             let made = session.host.post(&path, &body).await?;
+            new.map_or(Ok(()), |new| new.say())?;
             session.show(&made, value)
         }
         TokenCommand::Rotate(RotateArgs { one: OneToken { id, whose }, overlap }) => {
             let (session, path) = whose.open().await?;
+            let id = id_of(&session, &path, &id).await?;
             let body = without_nulls(json!({"overlapSeconds": overlap}));
             let made = session.host.post(&format!("{path}/{}/rotate", escape(&id)), &body).await?;
             session.show(&made, value)
         }
         TokenCommand::Delete(OneToken { id, whose }) => {
             let (session, path) = whose.open().await?;
+            let id = id_of(&session, &path, &id).await?;
             let answer = session.host.delete(&format!("{path}/{}", escape(&id)), None).await?;
             session.show(&answer, |token| rows(std::slice::from_ref(token), COLUMNS))
         }

@@ -7,8 +7,10 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
+use jiff::civil::Date;
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
 
 use super::document;
 use super::objects::{Missing, Objects};
@@ -126,7 +128,27 @@ fn misread(path: &str, missing: &Missing, message: &str) -> Problem {
     if field.is_empty() {
         return Problem::invalid(format!("the request: {message}"));
     }
-    Problem::invalid(format!("{field}: {}", without_name(message))).at(field)
+    let message = in_own_words(&field, message).unwrap_or_else(|| without_name(message));
+    Problem::invalid(format!("{field}: {message}")).at(field)
+}
+
+/// What to write, where a library tells it in words about its own parts.
+fn in_own_words(field: &str, message: &str) -> Option<&'static str> {
+    // What serde and this host say.
+    const OURS: [&str; 5] = ["missing ", "invalid type", "unknown ", "duplicate ", "is "];
+    if message == "invalid digit found in string" {
+        return Some("is no whole number");
+    }
+    let last = field.rsplit('.').next().unwrap_or(field);
+    let is_time = ["since", "until", "at"].contains(&last) || last.ends_with("At");
+    (is_time && !OURS.iter().any(|ours| message.starts_with(ours)))
+        .then_some("is no time; write it like 2026-11-20T10:00:00Z")
+}
+
+/// A day of a query.
+pub(crate) fn day<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Date>, D::Error> {
+    let day = Option::<String>::deserialize(from)?.map(|text| text.parse());
+    day.transpose().map_err(|_| D::Error::custom("is no day; write it like 2026-11-20"))
 }
 
 /// The field at fault, in the one form of a path that there is everywhere, such as
@@ -274,7 +296,7 @@ mod tests {
             assert!(problem.detail().starts_with(detail), "{json}: {}", problem.detail());
         }
         for (query, field, detail) in [
-            ("topK=x", Some("topK"), "topK: invalid digit found in string"),
+            ("topK=x", Some("topK"), "topK: is no whole number"),
             ("top=1", Some("top"), "top: unknown field `top`, expected `topK` or"),
             ("", Some("topK"), "topK: missing field `topK`"),
         ] {

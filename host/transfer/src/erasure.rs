@@ -13,7 +13,7 @@ use memhost_tenancy::ServiceError;
 use memhost_tenancy::{Erased, Tombstone};
 use memhost_types::{
     Binding, BindingKey, CompanyId, FieldError, ForgetEffect, ForgetRequest, ListRequest,
-    OperationErrorCode, RecordHandle, Scope,
+    OperationErrorCode, RecordHandle, Scope, counted,
 };
 
 impl Transfer {
@@ -296,17 +296,20 @@ impl Transfer {
                 return Ok(count);
             }
             if handles.is_empty() {
+                let (records, them) = match kept {
+                    1 => ("1 record is".to_owned(), "it"),
+                    _ => (format!("{kept} records are"), "them"),
+                };
                 let message = format!(
-                    "{kept} records are hidden, and its provider or a history elsewhere still has \
-                     them"
+                    "{records} hidden, and its provider or a history elsewhere still has {them}"
                 );
                 return Err(ServiceError::Host(message));
             }
             // A provider that lists forgotten records again must not prevent the erasure.
             let is_new = handles.iter().filter(|handle| seen.insert((*handle).clone())).count();
             if is_new == 0 || started.elapsed() > MOST {
-                let message =
-                    format!("{} records are still listed after they were forgotten", handles.len());
+                let records = counted(handles.len(), "record is", "records are");
+                let message = format!("{records} still listed after they were forgotten");
                 return Err(ServiceError::Host(message));
             }
             count += is_new as u64;

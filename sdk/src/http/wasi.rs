@@ -135,6 +135,15 @@ fn read(response: &IncomingResponse) -> Result<Incoming, Failure> {
 fn failed(code: ErrorCode) -> Failure {
     let reason = match &code {
         ErrorCode::InternalError(Some(message)) => message.clone(),
+        // The host tells a guest nothing of the network behind it.
+        ErrorCode::DestinationIpProhibited => {
+            "its address is private, and the grant allows public \
+            ones only; `memhost binding grant NAME --http ORIGIN --private-range CIDR` allows it"
+                .to_owned()
+        }
+        ErrorCode::HttpRequestDenied => "its address is not granted, or this host is quiet; \
+            `memhost binding grant NAME` shows what is granted"
+            .to_owned(),
         other => format!("{other:?}"),
     };
     match code {

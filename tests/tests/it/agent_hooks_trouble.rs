@@ -432,3 +432,42 @@ async fn what_an_installation_left_is_delivered_by_hand_and_after_a_rotation() {
     settle(&machine, 0).await;
     assert_eq!(tools(&api, 3).await, ["toolu_001", "toolu_002", "toolu_003"]);
 }
+
+/// The command line of a hook has settings that a person's shell does not have.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_installed_with_flags_is_delivered_by_hand_without_them() {
+    let address = nowhere();
+    let mut machine = Machine::new(format!("http://{address}"));
+    let host = TestHost::new(&[]).await.unwrap();
+    let api = Api::new(&host);
+    machine.token = token_of(&api, "ada").await.1;
+    let url = format!("http://{address}");
+    let own = machine.path("own.toml").display().to_string();
+    let install =
+        ["agent-hooks", "claude", "install", "--company", "acme", "--save-token", "--config", &own];
+    assert_eq!(machine.call(&install, "").code, Some(0));
+    let call = |arguments: &[&str], input: &str, has_token: bool| {
+        let mut command = machine.command(arguments);
+        for name in ["MEMHOST_URL", "MEMHOST_COMPANY", "MEMHOST_PROJECT"] {
+            command.env_remove(name);
+        }
+        if !has_token {
+            command.env_remove("MEMHOST_TOKEN");
+        }
+        super::agent_hooks::run(command, input)
+    };
+    let payload = machine.payload("claude", "pre-tool-use");
+    for (flags, has_token) in [(["--config", own.as_str()], false), (["--url", &url], true)] {
+        let hook = [&["agent-hooks", "claude", "--company", "acme"], &flags[..]].concat();
+        is_well(&call(&hook, &payload, has_token));
+        logged(&machine, "cannot be reached").await;
+        std::fs::remove_file(machine.path("state/agent-hooks.log")).unwrap();
+    }
+    serve(&host, address).await;
+    // The first is delivered without a token in the environment, the second with one.
+    for has_token in [false, true] {
+        let flushed = call(&["agent-hooks", "spool", "--flush"], "", has_token).out;
+        assert!(flushed.contains("1 delivered, 0 refused, 0 waiting\n"), "{flushed}");
+    }
+    assert_eq!(machine.waiting(), 0);
+}

@@ -29,6 +29,8 @@ const ROWS: &[Row] = &[
                                        one of `max`"),
     ("serve --config roots.toml --listen 127.0.0.1:0 --data-dir d5", 2, "has no certificate in PEM \
         form"),
+    ("serve --otlp-endpoint 127.0.0.1:4318 --listen 127.0.0.1:0 --data-dir d0", 2, "otlp_endpoint: \
+        `127.0.0.1:4318` has no scheme; write http://127.0.0.1:4318"),
     ("serve --log ifno --listen 127.0.0.1:0 --data-dir d0", 2, "did you mean `info`?"),
     ("serve --log memhost=debgu --listen 127.0.0.1:0 --data-dir d0", 2, "--log: `memhost=debgu` is \
         no filter"),
@@ -63,6 +65,7 @@ const ROWS: &[Row] = &[
     ("company update --days many", 2, "invalid digit found in string"),
     ("company update --days -1", 2, "'--days <NUMBER>'"),
     ("company update --keep-days deliverie=3", 2, "did you mean `deliveries`?"),
+    ("company update", 2, "nothing was given to change: give one or more of --days"),
     ("company update --version", 2, "unexpected argument '--version'"),
     ("company show -c acmee", 3, "did you mean `acme`? `memhost company list`"),
     ("company delete", 2, "--confirm"),
@@ -138,6 +141,9 @@ const ROWS: &[Row] = &[
     ("operation list --since 2026-11-20", 2, "'--since <TIME>': is no time"),
     ("operation list --until 5", 2, "'--until <TIME>': is no time"),
     ("operation list --source-kind letter", 2, "possible values: issue_comment"),
+    ("operation list --binding nope", 3, "no binding `nope`"),
+    ("operation list --issue ''", 2, "'--issue <ID>'"),
+    ("job list --binding nope", 3, "no binding `nope`"),
     ("operation list --limit 0", 2, "0 is not in 1..=1000"),
     ("operation list --watch=0", 2, "a number of seconds from 0.1"),
     ("operation show nope", 2, "ID: `nope` is no id"),
@@ -157,7 +163,7 @@ const ROWS: &[Row] = &[
     ("hook create bad.json", 2, "bad.json: is no valid JSON: EOF while parsing"),
     ("hook create empty.json", 2, "hookKind: missing field `hookKind`"),
     ("hook create list.json", 2, "the request: invalid type: sequence, expected struct"),
-    ("hook create wrong-time.json", 2, "triggeredAt: "),
+    ("hook create wrong-time.json", 2, "triggeredAt: is no time; write it like 2026"),
     ("hook create wrong-kind.json", 2, "mode: unknown variant `keep`, expected \
                                         `capture_residue` or `capture_record`"),
     ("hook replay nope", 2, "ID: `nope` is no id"),
@@ -175,6 +181,8 @@ const ROWS: &[Row] = &[
     ("binding create 'a b'", 2, "KEY: is not a key"),
     ("binding create b --config []", 2, "--config: is a JSON list"),
     ("binding create b --config {", 2, "--config: is no valid JSON"),
+    ("binding create b --config @list.json", 2, "--config: is a JSON list"),
+    ("binding create b --config @no-such.json", 2, "no-such.json: No such file"),
     (r#"binding create b --config {"nothing":1}"#, 2, "--config: the provider does not accept the \
         configuration"),
     (r#"binding update m --config {"nothing":1}"#, 2, "'nothing', which the provider does not \
@@ -202,6 +210,8 @@ const ROWS: &[Row] = &[
         expected one of"),
     ("binding update nope --enabled true", 3, "no binding `nope`"),
     ("binding update m --versions =99.0.0", 3, "--versions: no build of the provider"),
+    ("binding update m", 2, "nothing was given to change: give one or more of --config"),
+    ("binding update m --revision 1", 2, "nothing was given to change"),
     ("binding update m --version ^0.1", 2, "a similar argument exists: '--versions'"),
     ("binding update m --enabled maybe", 2, "possible values: true, false"),
     ("binding update m --revision 99", 2, "has revision 1 and not 99"),
@@ -218,6 +228,10 @@ const ROWS: &[Row] = &[
     ("binding grant m --http https://a.example --method FETCH!", 2, "has `FETCH!`"),
     ("binding grant m --http https://a.example", 2, "asks for no address"),
     ("binding grant m --method GET", 2, "--http"),
+    ("binding grant m --secret NOPE", 2, "--secret: is NOPE, and the provider `local-markdown` \
+        asks for no secret; leave it out"),
+    ("binding grant m --private-range 10.0.0.0/8", 2, "--private-range: belongs to an address, and \
+        the provider asks for none"),
     ("binding grant m --requested", 2, "--requested: an import asked for nothing"),
     ("binding assign nope --yes", 3, "no binding `nope`"),
     ("binding assign", 2, "<KEY>"),
@@ -245,11 +259,12 @@ const ROWS: &[Row] = &[
     ("token create '' --role auditor", 2, "NAME: is not 1 to 64 printable characters"),
     ("token create t --role operator", 2, "--role: is `operator`"),
     ("token create t --role monitor", 2, "--role: is `monitor`"),
-    ("token rotate nope", 2, "ID: `nope` is no id"),
+    ("token rotate nope", 3, "no token `nope`"),
     ("token rotate nope --overlap 1week", 2, "is no duration"),
     ("token rotate 0199f0a0-0000-7000-8000-000000000000 --overlap 31d", 2, "'--overlap \
         <DURATION>': is too long; at most 30d"),
-    ("token delete nope", 2, "ID: `nope` is no id"),
+    ("token delete nope", 3, "no token `nope`"),
+    ("token delete mh_0123456789abcdef", 2, "TOKEN: is a token's value; give its name or id"),
     ("cost show --by bindings", 2, "did you mean `binding`?"),
     ("cost show --by dya", 2, "did you mean `day`?"),
     ("cost show --since yesterday", 2, "is no day; write it like 2026-11-20"),
@@ -262,6 +277,9 @@ const ROWS: &[Row] = &[
     ("charge create --biller b --cents 1", 2, "--kind"),
     ("budget create --cents ten", 2, "'--cents <CENTS>': invalid float literal"),
     ("budget create --cents -5", 2, "--cents"),
+    ("budget create --cents 0", 2, "A budget of 0 cents stops the company acme"),
+    ("budget create --cents 0 --binding m", 2, "stops the binding m"),
+    ("budget update", 2, "nothing was given to change: give one or more of --cents and --warn"),
     ("budget create --cents 10 --period week", 2, "possible values: day, month"),
     ("budget create --cents 10 --warn 7", 2, "--warn: is 7; 0 to 1 is allowed"),
     ("budget show", 3, "no budget `month`"),
@@ -269,6 +287,7 @@ const ROWS: &[Row] = &[
     ("evaluation show --since 2026-12-01 --until 2026-11-01", 2, "--since: is 2026-12-01, which is \
         after the last day"),
     ("stats --days 1000", 2, "1000 is not in 1..=90"),
+    ("context update", 2, "NAME: there is no context yet. If `memhost serve` is still starting, wait"),
     ("context show nope", 3, "no context `nope`"),
     ("context use nope", 3, "no context `nope`"),
     ("context create c --url ftp://x", 2, "--url: `ftp://x` is no address of a host"),

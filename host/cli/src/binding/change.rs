@@ -7,7 +7,7 @@ use super::shown::one;
 use crate::Result;
 use crate::answer::Answer;
 use crate::args::{CompanyArgs, SeenArgs};
-use crate::argument::{object, versions, without_nulls};
+use crate::argument::{nothing_to_change, object, versions, without_nulls};
 use crate::difference::differences;
 use crate::texts::escape;
 use memhost_core::BindingView;
@@ -30,7 +30,7 @@ pub(crate) struct UpdateArgs {
         id = "version|version.follow|version.pin"
     )]
     versions: Option<VersionChoice>,
-    /// Provider configuration, a JSON object.
+    /// Provider configuration, a JSON object, or @FILE.
     #[arg(long, value_name = "JSON")]
     config: Option<String>,
     /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'.
@@ -73,6 +73,11 @@ pub(super) async fn update(args: UpdateArgs) -> Result<()> {
         "enabled": args.enabled,
         "revision": args.seen.revision,
     }));
+    if body.as_object().is_some_and(|body| body.keys().all(|field| field == "revision")) {
+        return Err(nothing_to_change(
+            "--config, --limits, --policy, --protect-administrators, --versions and --enabled",
+        ));
+    }
     let session = args.company.open().await?;
     let shown = format!("bindings/{}", escape(&args.key));
     let before: Answer<BindingView> = session.get(&shown).await?;

@@ -45,11 +45,10 @@ pub(crate) struct GrantArgs {
     /// With --http: allow only this method; repeatable.
     #[arg(long, requires = "http|http.origin", value_name = "METHOD", id = "http.methods")]
     method: Vec<String>,
-    /// With --http: allow connections to this private address range, such as 10.0.0.0/8;
-    /// repeatable.
+    /// With --http, or with --everything where that is one origin: allow connections to this
+    /// private address range, such as 10.0.0.0/8; repeatable.
     #[arg(
-        long, requires = "http|http.origin", value_name = "CIDR", value_parser = addresses,
-        id = "http.privateRanges"
+        long, value_name = "CIDR", value_parser = addresses, id = "http.privateRanges"
     )]
     private_range: Vec<IpNet>,
     /// Allow this secret; repeatable.
@@ -89,7 +88,8 @@ pub(super) async fn grant(args: GrantArgs) -> Result<()> {
 
 /// The grants to set. `None`: no flag sets any.
 fn wanted(args: &GrantArgs, before: &GrantsView) -> Result<Option<Grants>> {
-    let lists = !args.http.is_empty() || !args.secret.is_empty();
+    let ranges = &args.private_range;
+    let lists = !args.http.is_empty() || !args.secret.is_empty() || !ranges.is_empty();
     let numbers = args.storage.is_some() || args.directory.is_some();
     let switches = args.embeddings.is_some() || args.clock.is_some();
     if !(args.everything || args.none || args.requested || lists || numbers || switches) {
@@ -123,9 +123,34 @@ fn wanted(args: &GrantArgs, before: &GrantsView) -> Result<Option<Grants>> {
         grants.http.retain(|before| before.origin != grant.origin);
         grants.http.push(grant);
     }
+    match grants.http.as_mut_slice() {
+        _ if ranges.is_empty() || !args.http.is_empty() => {}
+        // One address is meant.
+        [only] => {
+            let new = ranges.iter().filter(|range| !only.private_ranges.contains(range));
+            let new: Vec<IpNet> = new.copied().collect();
+            only.private_ranges.extend(new);
+        }
+        _ => return Err(whose_ranges(ranges, before)),
+    }
     grants.secrets.retain(|name| !args.secret.contains(name));
     grants.secrets.extend_from_slice(&args.secret);
     Ok(Some(grants))
+}
+
+/// The error of private ranges that could belong to several addresses, or to none.
+fn whose_ranges(ranges: &[IpNet], before: &GrantsView) -> CliError {
+    let asked = before.asked.iter().find_map(|asked| match &asked.request.permission {
+        Permission::Http(http) => http.origin.fixed().map(ToString::to_string),
+        _ => None,
+    });
+    let message = match (asked, ranges.first()) {
+        (Some(origin), Some(range)) => {
+            format!("belongs to an address: write `--http {origin} --private-range {range}`")
+        }
+        _ => "belongs to an address, and the provider asks for none; leave it out".to_owned(),
+    };
+    CliError::input("--private-range", message)
 }
 
 /// The requested permissions, with the old and the new grants.

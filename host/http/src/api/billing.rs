@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::list::{ListQuery, PageQuery};
 use super::route_table::{Items, routes};
+use crate::extract::day;
 use crate::{Authorized, Body, Created, Json, PathParam, Problem, Query, permission};
 use memhost_core::{
     CostEventPage, EvaluationReport, GroupBy, Page, Service, ServiceError, Sums, SumsQuery,
@@ -59,8 +60,10 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct CostQuery {
     /// The first day; 30 days before the last where absent.
+    #[serde(default, deserialize_with = "day")]
     since: Option<Date>,
     /// The last day; today where absent.
+    #[serde(default, deserialize_with = "day")]
     until: Option<Date>,
     /// By what: `day`, `binding`, `agent`, `provider` and `model`, with commas between; one row
     /// where absent.
@@ -96,8 +99,10 @@ async fn costs(
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct DaysQuery {
     /// The first day; 30 days before the last where absent.
+    #[serde(default, deserialize_with = "day")]
     since: Option<Date>,
     /// The last day; today where absent.
+    #[serde(default, deserialize_with = "day")]
     until: Option<Date>,
 }
 

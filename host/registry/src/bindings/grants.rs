@@ -49,11 +49,11 @@ pub fn check_grants(grants: &Grants) -> Result<(), FieldError> {
     Ok(())
 }
 
-/// Refuses a new grant for an address that the provider does not ask for: no request would ever go
-/// there.
+/// Refuses a new grant for an address or a secret that the provider does not ask for: no request
+/// would ever go there, or have it.
 ///
 /// # Errors
-/// The first such address.
+/// The first such address or secret.
 pub fn check_asked(
     grants: &Grants,
     (key, build): (&ProviderKey, &impl Build),
@@ -61,21 +61,34 @@ pub fn check_asked(
     before: &Grants,
 ) -> Result<(), FieldError> {
     let asked = build.requests(config);
-    let Some((index, grant)) = grants.unasked_origin(&asked, before) else { return Ok(()) };
-    let origins = asked.iter().filter_map(|request| match &request.permission {
-        Permission::Http(http) => Some(http.origin.to_string()),
-        _ => None,
-    });
-    let origins: Vec<_> = origins.collect();
-    let origin = &grant.origin;
-    let message = match origins.is_empty() {
-        true => format!("is {origin}, and the provider `{key}` asks for no address; leave it out"),
-        false => format!(
-            "is {origin}, and the provider `{key}` asks for {}; grant that",
-            origins.join(", ")
-        ),
+    let unasked = |field: String, given: &str, what: &str, all: Vec<String>| {
+        let instead = match all.is_empty() {
+            true => format!("no {what}; leave it out"),
+            false => format!("{}; grant that", all.join(", ")),
+        };
+        let message = format!("is {given}, and the provider `{key}` asks for {instead}");
+        Err(FieldError::new(format!("grants.{field}"), message))
     };
-    Err(FieldError::new(format!("grants.http.{index}.origin"), message))
+    if let Some((index, grant)) = grants.unasked_origin(&asked, before) {
+        let origins = asked.iter().filter_map(|request| match &request.permission {
+            Permission::Http(http) => Some(http.origin.to_string()),
+            _ => None,
+        });
+        let given = grant.origin.to_string();
+        return unasked(format!("http.{index}.origin"), &given, "address", origins.collect());
+    }
+    let secrets: Vec<String> = asked
+        .into_iter()
+        .filter_map(|request| match request.permission {
+            Permission::Secret(name) => Some(name),
+            _ => None,
+        })
+        .collect();
+    let is_known = |name: &String| secrets.contains(name) || before.secrets.contains(name);
+    match grants.secrets.iter().enumerate().find(|(_, name)| !is_known(name)) {
+        Some((index, name)) => unasked(format!("secrets.{index}"), name, "secret", secrets),
+        None => Ok(()),
+    }
 }
 
 fn is_token(text: &str, allowed: impl Fn(u8) -> bool) -> bool {
@@ -182,6 +195,16 @@ mod tests {
         assert!(error.message.contains("asks for https://a.example; grant that"), "{error}");
         let error = check(&asking(json!([])), &Grants::default()).unwrap_err();
         assert!(error.message.contains("asks for no address"), "{error}");
+        let secret = |name| {
+            let asked = json!({"permission": {"kind": "secret", "detail": "KEY"}, "reason": "x",
+                "optional": false});
+            let (build, granted) = (asking(json!([asked])), grants(json!({"secrets": [name]})));
+            check_asked(&granted, (&key, &build), &JsonObject::new(), &Grants::default())
+        };
+        secret("KEY").unwrap();
+        let error = secret("NOPE").unwrap_err();
+        assert_eq!(error.field, "grants.secrets.0");
+        assert!(error.message.contains("is NOPE, and") && error.message.contains("for KEY"));
         // What was granted before may stay, and what is asked for may come.
         check(&asking(json!([])), &granted).unwrap();
         check(&asking(json!([http("https://b.example", true)])), &Grants::default()).unwrap();

@@ -20,8 +20,9 @@ pub(crate) enum AddressError {
     /// The name leads to an address that is neither public nor granted, and to none that could be
     /// used.
     #[error(
-        "the name {name:?} resolves to {address}, which is {reason}; if this is meant, grant the \
-         address range `{grant}`"
+        "the name {name:?} resolves to {address}, which is {reason}, and the grant allows public \
+         addresses only; if this is meant, an operator types `memhost binding grant NAME --http \
+         ORIGIN --private-range {grant}`"
     )]
     Special {
         /// The name that was asked for.
