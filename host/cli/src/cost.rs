@@ -43,7 +43,8 @@ pub(super) struct ListArgs {
 pub(super) struct ShowArgs {
     #[command(flatten)]
     company: CompanyArgs,
-    /// Group by day, binding, agent, provider or model; separate several with commas.
+    /// Group by day, binding, agent, provider, model, issue, project or run; separate several with
+    /// commas.
     #[arg(
         long, default_value = "binding", value_name = "LIST", value_parser = groups, id = "groupBy"
     )]
@@ -119,6 +120,9 @@ const GROUPS: &Columns<SumsRow> = &[
     ("agent", |row| cell(&row.agent_id)),
     ("provider", |row| cell(&row.provider)),
     ("model", |row| cell(&row.model)),
+    ("issue", |row| cell(&row.issue_id)),
+    ("project", |row| cell(&row.project_id)),
+    ("run", |row| cell(&row.run_id)),
 ];
 
 const SUMS: &Columns<SumsRow> = &[
@@ -208,7 +212,8 @@ async fn show(args: ShowArgs) -> Result<()> {
 
 /// A list of groupings.
 fn groups(text: &str) -> Result<String, String> {
-    const ALL: [&str; 5] = ["day", "binding", "agent", "provider", "model"];
+    const ALL: [&str; 8] =
+        ["day", "binding", "agent", "provider", "model", "issue", "project", "run"];
     let Some(wrong) = text.split(',').find(|by| !ALL.contains(by)) else {
         return Ok(text.to_owned());
     };
@@ -231,11 +236,20 @@ fn table(sums: &Sums, by: &str) -> String {
             agent_id: None,
             provider: None,
             model: None,
+            issue_id: None,
+            project_id: None,
+            run_id: None,
             sums,
         };
         all.push(total);
     }
-    rows(&all, &columns)
+    let mut text = rows(&all, &columns);
+    if !sums.is_complete {
+        text.push_str(
+            "\nThe rows are of the newest operations of the log only; the total is of all days.\n",
+        );
+    }
+    text
 }
 
 pub(super) async fn charge(command: ChargeCommand) -> Result<()> {

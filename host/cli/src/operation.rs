@@ -4,14 +4,23 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use super::Result;
-use super::args::{PageArgs, ShowArgs, filters};
+use super::args::{OneArgs, PageArgs, ShowArgs, filters};
 use super::argument::{one_of, time};
 use super::difference::differences;
+use super::output::table;
 use super::page::{self, Asked, Columns, query};
-use super::texts::{clip, micros, moment, text};
+use super::texts::{cell, clip, escape, micros, moment, text};
 use memhost_types::{
-    Activity, ActivityPage, Operation, OperationKind, OperationPage, Outcome, SourceKind,
+    Activity, ActivityPage, ExplainedOperation, Operation, OperationKind, OperationPage, Outcome,
+    ReturnedRecord, SourceKind,
 };
+
+const RETURNED: &Columns<ReturnedRecord> = &[
+    ("rank", |one| cell(&one.rank)),
+    ("record", |one| text(&one.handle.provider_record_id)),
+    ("state", |one| cell(&one.state)),
+    ("changed by", |one| cell(&one.changed_by)),
+];
 
 #[derive(Debug, Subcommand)]
 pub(super) enum OperationCommand {
@@ -19,6 +28,8 @@ pub(super) enum OperationCommand {
     List(Box<ListArgs>),
     /// Show all fields of an operation.
     Show(Box<ShowArgs>),
+    /// Explain what a query or a list returned, and what became of each record.
+    Explain(ExplainArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -33,6 +44,15 @@ pub(super) struct ListArgs {
     page: PageArgs,
     #[command(flatten)]
     filters: OperationFilters,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ExplainArgs {
+    #[command(flatten)]
+    one: OneArgs,
+    /// Ask the provider, too, how it answers the same request now.
+    #[arg(long)]
+    again: bool,
 }
 
 filters! { OperationFilters {
@@ -65,7 +85,33 @@ pub(super) async fn run(command: OperationCommand) -> Result<()> {
         OperationCommand::Show(args) => {
             page::show(&args.one.company, &args.watch, "operations", &args.one.id).await
         }
+        OperationCommand::Explain(ExplainArgs { one, again }) => {
+            let session = one.company.open().await?;
+            let path = format!("operations/{}/explanation?again={again}", escape(&one.id));
+            session.show(&session.get(&path).await?, explained)
+        }
     }
+}
+
+fn explained(found: &ExplainedOperation) -> String {
+    let mut shown = page::rows(&found.records, RETURNED);
+    if !found.is_complete {
+        shown.push_str("\nThe log kept these handles only.\n");
+    }
+    if let Some(again) = &found.again {
+        let hits = again.hits.iter().enumerate().map(|(index, hit)| {
+            let parts = hit.contributions.iter();
+            let parts: Vec<_> =
+                parts.map(|part| format!("{} {:.3}", part.name, part.value)).collect();
+            vec![(index + 1).to_string(), text(&hit.handle.provider_record_id), parts.join(", ")]
+        });
+        let now = table(&["rank", "record", "contributions"], hits.collect());
+        shown.push_str(&format!("\nAsked again now:\n{now}"));
+    }
+    if let Some(why) = &found.not_again {
+        shown.push_str(&format!("\nNot asked again: {why}\n"));
+    }
+    shown
 }
 
 pub(super) async fn activity(command: ActivityCommand) -> Result<()> {

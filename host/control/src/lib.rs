@@ -7,6 +7,7 @@ mod bindings;
 mod control;
 mod deletion;
 mod ensure;
+mod explained;
 mod figures;
 mod follow;
 mod log;

@@ -22,6 +22,9 @@ fn dimension_label(by: GroupBy) -> &'static str {
         GroupBy::Agent => "Agent",
         GroupBy::Provider => "Provider",
         GroupBy::Model => "Model",
+        GroupBy::Issue => "Issue",
+        GroupBy::Project => "Project",
+        GroupBy::Run => "Run",
     }
 }
 
@@ -33,5 +36,8 @@ fn dimension_value(row: &SumsRow, by: GroupBy) -> String {
         GroupBy::Agent => row.agent_id.clone().unwrap_or_default(),
         GroupBy::Provider => row.provider.clone().unwrap_or_default(),
         GroupBy::Model => row.model.clone().unwrap_or_default(),
+        GroupBy::Issue => row.issue_id.clone().unwrap_or_default(),
+        GroupBy::Project => row.project_id.clone().unwrap_or_default(),
+        GroupBy::Run => row.run_id.clone().unwrap_or_default(),
     }
 }

@@ -124,10 +124,11 @@ impl Oplog {
         let mut further = Vec::new();
         for (first, count) in self.refusals.pending(company) {
             if let Some(operation) = self.store.operation(company, first).await? {
-                further.extend(Rollup::again(&operation, count.saturating_sub(operation.count)));
+                let more = count.saturating_sub(operation.count);
+                further.push((operation, more));
             }
         }
-        self.ledger.sums(company, query, further).await
+        self.ledger.sums(company, query, &further).await
     }
 
     /// Writes numbers that a refusal of a later minute has displaced.

@@ -14,6 +14,7 @@ mod cost;
 mod cursor;
 mod delivery;
 mod event;
+mod explained;
 mod failure;
 mod field_error;
 pub mod foreign;
@@ -61,6 +62,7 @@ pub use delivery::{
     DeliveryStatus, HookEvent, HookReceipt, NotTaken, Recall, Recalled,
 };
 pub use event::{Event, EventFilter, EventType, NewEvent};
+pub use explained::{ExplainedOperation, RecordFate, ReturnedRecord};
 pub use failure::{ProviderError, Refusal, cut_message};
 pub use field_error::FieldError;
 pub use forget_scope::{ForgetScopeRequest, ForgottenScope};

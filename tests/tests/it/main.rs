@@ -45,6 +45,7 @@ mod embeddings;
 mod examples;
 mod expiry;
 mod explain_browse;
+mod explained;
 mod fact_figures;
 mod facts;
 mod facts_guarded;

@@ -72,6 +72,16 @@ async fn only_what_is_billed_directly_makes_a_cost_event() {
     let ada =
         by_agent["rows"].as_array().unwrap().iter().find(|row| row["agentId"] == "ada").unwrap();
     assert_eq!((&ada["costCents"], &ada["operations"]), (&json!(3), &json!(1)));
+    let by_work = sums(&api, "costs?groupBy=issue,project,run").await;
+    let rows = by_work["rows"].as_array().unwrap();
+    let row = |issue: &str, run: &str| {
+        let found = rows.iter().find(|row| row["issueId"] == issue && row["runId"] == run);
+        found.map(|row| (row["costCents"].clone(), row["operations"].clone())).unwrap()
+    };
+    assert_eq!(row("i1", "r1"), (json!(3), json!(1)), "{by_work}");
+    assert_eq!(row("", "r1"), (json!(0), json!(1)), "{by_work}");
+    assert_eq!(row("", ""), (json!(0), json!(1)), "{by_work}");
+    assert_eq!((&by_work["isComplete"], &by_work["total"]), (&json!(true), &before["total"]));
     drop(api);
     host_again.stop().await;
     host_again.start().await.unwrap();
@@ -390,10 +400,10 @@ async fn a_job_that_waits_for_a_budget_runs_when_it_is_raised() {
     api.put(&path("budgets/day"), &json!({"limitCents": 1})).await.fine();
     let job = api.get(&path("jobs")).await["items"][0]["id"].as_str().unwrap().to_owned();
     let job = path(&format!("jobs/{job}"));
-    api.until(&job, |job| job["waitsForBudget"] == true).await;
+    api.until(&job, |job| job["errorCode"] == "budget_exceeded").await;
     let report = api.get(&path("evaluation")).await;
     assert_eq!(report["total"]["extractionFailures"], 0, "{report}");
     api.put(&path("budgets/day"), &json!({"limitCents": 100})).await.fine();
-    api.until(&job, |job| job.get("waitsForBudget").is_none()).await;
+    api.until(&job, |job| job.get("errorCode").is_none()).await;
     api.post(&format!("{job}/cancel"), &json!({})).await.fine();
 }

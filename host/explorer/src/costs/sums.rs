@@ -18,7 +18,8 @@ use memhost_http::{Problem, permission};
 use memhost_types::Microcents;
 
 /// By what sums can be grouped. The first one is the default.
-const DIMENSIONS: [&str; 5] = ["binding", "agent", "provider", "model", "day"];
+const DIMENSIONS: [&str; 8] =
+    ["binding", "agent", "provider", "model", "issue", "project", "run", "day"];
 
 /// More days than this are not drawn one by one.
 const MOST_DAYS: usize = 124;
@@ -226,6 +227,11 @@ fn rows(view: &View, sums: &Sums, group_by: &[GroupBy]) -> Markup {
     html! {
         (table("Costs", all))
         @if left_out > 0 { p.help { (count(left_out as u64)) " more rows are in the CSV." } }
+        @if !sums.is_complete {
+            p.help {
+                "The rows are of the newest operations of the log only; the total is of all days."
+            }
+        }
     }
 }
 

@@ -6,15 +6,15 @@ use maud::{Markup, html};
 use super::cost;
 use crate::components::{
     Bar, CompanyView, Details, Page, Row, View, binding_link, bytes, count, duration_us,
-    issue_link, job_status, money, number, outcome, panel, query, record_list, run_link, sentence,
-    source_link, table, waterfall, wide, words,
+    issue_link, job_status, money, number, outcome, panel, query, record_link, record_list,
+    run_link, sentence, source_link, table, waterfall, wide, words,
 };
 use crate::costs::events::billing_type;
 use memhost_executor::off_executor;
 use memhost_http::{PathParam, Problem, permission};
 use memhost_types::{
-    AgentId, AttributionMode, CostEvent, Job, JobFilter, LogLine, Operation, OperationError,
-    OperationErrorCode, OperationId, OperationKind, Outcome, Usage,
+    AgentId, AttributionMode, CostEvent, ExplainedOperation, Job, JobFilter, LogLine, Operation,
+    OperationError, OperationErrorCode, OperationId, OperationKind, Outcome, ReturnedRecord, Usage,
 };
 
 pub(crate) async fn show(
@@ -23,6 +23,7 @@ pub(crate) async fn show(
 ) -> Result<Markup, Problem> {
     let found = view.service.control().operation(&view.company, id).await?;
     let jobs = jobs(&view, &found).await?;
+    let records = records(&view, &found).await?;
     let body = html! {
         div.stack #operation data-live data-outcome=(found.outcome.as_str()) {
             p.lead { (summary(&found)) " " (outcome(found.outcome)) }
@@ -36,7 +37,7 @@ pub(crate) async fn show(
                 }
                 div.stack {
                     (panel("timing", "Timing", timing(&view, &found)))
-                    (panel("records", "Records", records(&view, &found)))
+                    (panel("records", "Records", records))
                 }
             }
             (panel("usage", "Usage and cost", usage(&view, &found)))
@@ -230,15 +231,58 @@ fn timing(view: &View, operation: &Operation) -> Markup {
     }
 }
 
-fn records(view: &View, operation: &Operation) -> Markup {
+async fn records(
+    view: &CompanyView<permission::View>,
+    operation: &Operation,
+) -> Result<Markup, Problem> {
     let binding = operation.binding_key.as_ref().map_or("", |key| key.as_str());
-    html! {
+    let is_answer = matches!(operation.kind, OperationKind::Query | OperationKind::List)
+        && operation.outcome == Outcome::Succeeded;
+    let returned = match is_answer && !operation.records.is_empty() {
+        true => {
+            let control = view.service.control();
+            Some(control.explain_operation(&view.caller, &view.company, operation.id, false).await?)
+        }
+        false => None,
+    };
+    Ok(html! {
         @if operation.record_count == 0 { p.soft { "No records." } }
-        (record_list(view, binding, &operation.records, operation.record_count))
+        @match &returned {
+            Some(returned) => (returned_records(view, binding, returned, operation.record_count)),
+            None => {
+                (record_list(view, binding, &operation.records, operation.record_count))
+            }
+        }
         @if !operation.cited.is_empty() {
             h3 { "Cited records" }
             (record_list(view, binding, &operation.cited, 0))
         }
+    })
+}
+
+/// What an answer had, in its order, and what became of it.
+fn returned_records(
+    view: &View,
+    binding: &str,
+    returned: &ExplainedOperation,
+    total: u32,
+) -> Markup {
+    let more = u64::from(total).saturating_sub(returned.records.len() as u64);
+    let row = |one: &ReturnedRecord| {
+        let by = one.changed_by.map(|id| {
+            html! { a href=(view.at(&["operations", &id.to_string()])) { "by this operation" } }
+        });
+        Row::new()
+            .cell(number("Rank"), html! { (one.rank) })
+            .cell("Record", record_link(view, binding, &one.handle))
+            .cell(
+                "Since then",
+                html! { (words(one.state.as_str())) @if let Some(by) = by { " " (by) } },
+            )
+    };
+    html! {
+        (table("Returned records", returned.records.iter().map(row).collect()))
+        @if more > 0 { p.help { (count(more)) " more." } }
     }
 }
 

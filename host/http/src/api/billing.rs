@@ -65,12 +65,11 @@ struct CostQuery {
     /// The last day; today where absent.
     #[serde(default, deserialize_with = "day")]
     until: Option<Date>,
-    /// By what: `day`, `binding`, `agent`, `provider` and `model`, with commas between; one row
-    /// where absent.
+    /// By what: `day`, `binding`, `agent`, `provider`, `model`, `issue`, `project` and `run`, with
+    /// commas between; one row where absent.
     #[serde(default)]
-    #[schemars(regex(
-        pattern = "^((day|binding|agent|provider|model)?,)*(day|binding|agent|provider|model)?$"
-    ))]
+    #[schemars(regex(pattern = "^((day|binding|agent|provider|model|issue|project|run)?,)*\
+                   (day|binding|agent|provider|model|issue|project|run)?$"))]
     group_by: String,
     binding_key: Option<BindingKey>,
 }

@@ -16,7 +16,8 @@ use crate::{
 use memhost_core::{Check, PluginView, SecretView, Service, SetSecret};
 use memhost_types::schema::cursor;
 use memhost_types::{
-    ActivityPage, CompanyId, Operation, OperationFilter, OperationId, OperationPage, limits,
+    ActivityPage, CompanyId, ExplainedOperation, Operation, OperationFilter, OperationId,
+    OperationPage, limits,
 };
 
 /// The routes below `/control/v1/companies/{company}`.
@@ -44,6 +45,13 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
         }
         "/operations/{id}" {
             get operation => "getOperation", "Show the whole record of an operation";
+        }
+        "/operations/{id}/explanation" {
+            get explain_operation =>
+                "explainOperation", "Explain what a query or a list returned",
+                "From what the host kept: the records in their order, and what became of each. \
+                 `again=true` also asks the provider how it answers the same request now, where \
+                 the binding kept the request; that leaves an operation of its own.";
         }
     };
     secrets.merge(activity).merge(operations)
@@ -175,6 +183,23 @@ async fn operations(
             .operations(&allowed.company, &filter, page.cursor.as_deref(), limit)
             .await?,
     ))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ExplainQuery {
+    /// Also ask the provider how it answers the same request now.
+    #[serde(default)]
+    again: bool,
+}
+
+async fn explain_operation(
+    allowed: Authorized<permission::View>,
+    PathParam(id): PathParam<OperationId>,
+    Query(query): Query<ExplainQuery>,
+) -> Result<Json<ExplainedOperation>, Problem> {
+    let Authorized { service, caller, company, .. } = allowed;
+    Ok(Json(service.control().explain_operation(&caller, &company, id, query.again).await?))
 }
 
 async fn operation(

@@ -3,12 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::sums::{SumsQuery, days};
+use super::sums::{SumsQuery, days, moments};
 use super::{BillingError, Ledger};
 use memhost_store as store;
 use memhost_types::{
@@ -123,12 +122,9 @@ impl Ledger {
         since: Date,
         until: Date,
     ) -> Result<(HashMap<Of, Hits>, bool), BillingError> {
-        let start = |day: Date| day.to_zoned(TimeZone::UTC).map(|day| day.timestamp());
-        let wrong = |error: jiff::Error| FieldError::new("since", error.to_string());
-        let (from, to) =
-            (start(since).map_err(wrong)?, start(until.tomorrow().map_err(wrong)?).map_err(wrong)?);
+        let (from, to) = moments(since, until)?;
         // What is used on the day after still counts for a query of the last day.
-        let until = to.checked_add(USED_WITHIN).map_err(wrong)?;
+        let until = to.saturating_add(USED_WITHIN).unwrap_or(to);
         let filter =
             OperationFilter { since: Some(from), until: Some(until), ..OperationFilter::default() };
         let mut used: HashMap<(Of, RecordHandle), Vec<Timestamp>> = HashMap::new();

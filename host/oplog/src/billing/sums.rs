@@ -1,4 +1,4 @@
-//! Sums over operations, by day, binding, agent, provider and model.
+//! Sums over operations, by day, binding, agent, provider and model, and by issue, project and run.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{BillingError, Ledger};
+use memhost_store as store;
 use memhost_types::{
-    BindingId, BindingKey, CompanyId, Counts, FieldError, Microcents, Rollup, RollupKey,
+    BindingId, BindingKey, CompanyId, Counts, FieldError, Microcents, Operation, OperationFilter,
+    Rollup, RollupKey,
 };
+
+/// Operations that are read for sums by issue, project or run, at most: sums are kept by day,
+/// binding, agent, provider and model.
+const MOST_READ: u64 = 200_000;
 
 /// How sums are grouped.
 #[derive(
@@ -25,16 +31,27 @@ pub enum GroupBy {
     Agent,
     Provider,
     Model,
+    Issue,
+    Project,
+    Run,
 }
 
 impl GroupBy {
-    const ALL: [(&'static str, Self); 5] = [
+    const ALL: [(&'static str, Self); 8] = [
         ("day", Self::Day),
         ("binding", Self::Binding),
         ("agent", Self::Agent),
         ("provider", Self::Provider),
         ("model", Self::Model),
+        ("issue", Self::Issue),
+        ("project", Self::Project),
+        ("run", Self::Run),
     ];
+
+    /// Whether sums by it are made from the operations themselves.
+    fn is_of_operations(self) -> bool {
+        matches!(self, Self::Issue | Self::Project | Self::Run)
+    }
 
     /// From a list such as `day,binding`; empty: one row for everything.
     ///
@@ -48,7 +65,8 @@ impl GroupBy {
                 Some(_) => {}
                 None => {
                     let message = format!(
-                        "has `{}`; day, binding, agent, provider and model are allowed",
+                        "has `{}`; day, binding, agent, provider, model, issue, project and run \
+                         are allowed",
                         name.escape_debug()
                     );
                     return Err(FieldError::new("groupBy", message));
@@ -77,6 +95,15 @@ pub struct SumsRow {
     pub provider: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Of the scope, the source or the hook; empty where none of them names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issue_id: Option<String>,
+    /// Like `issueId`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<String>,
+    /// Like `issueId`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
     /// The sums.
     #[serde(flatten)]
     pub sums: SumsView,
@@ -125,8 +152,12 @@ pub struct Sums {
     pub until: Date,
     /// One row a group.
     pub rows: Vec<SumsRow>,
-    /// All of them together.
+    /// All of the days together.
     pub total: SumsView,
+    /// Whether the rows have all that the total has. Sums by issue, project or run are made from
+    /// the operations of the log: at most 200,000, the newest ones, and none that retention has
+    /// removed.
+    pub is_complete: bool,
 }
 
 /// Which days, and by what.
@@ -144,8 +175,22 @@ pub struct SumsQuery {
     pub binding_id: Option<BindingId>,
 }
 
+impl SumsQuery {
+    fn wants(&self, key: &RollupKey) -> bool {
+        self.binding_key.as_ref().is_none_or(|wanted| key.binding_key.as_ref() == Some(wanted))
+            && self.binding_id.is_none_or(|wanted| key.binding_id == Some(wanted))
+    }
+}
+
+/// What an operation is about: its issue, its project and its run.
+type Work = [Option<String>; 3];
+
+/// A part of the sums, with what it is grouped by.
+type Part = (RollupKey, Work, Rollup);
+
 impl Ledger {
-    /// Sums over a company's operations, and over `further`, which the store does not have yet.
+    /// Sums over a company's operations. `further` are refusals of which the store does not have
+    /// the number yet, each with how many more there were.
     ///
     /// # Errors
     /// Where the days are not valid or the sums cannot be read.
@@ -153,30 +198,36 @@ impl Ledger {
         &self,
         company: &CompanyId,
         query: &SumsQuery,
-        further: Vec<(RollupKey, Rollup)>,
+        further: &[(Operation, u64)],
     ) -> Result<Sums, BillingError> {
         let (since, until) = days(query, self.clock.now())?;
-        let mut total = Rollup::default();
-        let mut rows: BTreeMap<[Option<String>; 5], (RollupKey, Rollup)> = BTreeMap::new();
-        let further = further.into_iter().filter(|(key, _)| (since..=until).contains(&key.day));
+        let again = further.iter().filter_map(|(operation, more)| {
+            let (key, sums) = Rollup::again(operation, *more)?;
+            Some((key, work_of(operation), sums))
+        });
+        let again: Vec<Part> =
+            again.filter(|(key, ..)| (since..=until).contains(&key.day)).collect();
         let stored = self.store.rollups(company, since, until).await?;
-        for (key, sums) in stored.into_iter().chain(further) {
-            if query
-                .binding_key
-                .as_ref()
-                .is_some_and(|wanted| key.binding_key.as_ref() != Some(wanted))
-                || query.binding_id.is_some_and(|wanted| key.binding_id != Some(wanted))
-            {
-                continue;
-            }
-            total.add(&sums);
-            let group =
-                [GroupBy::Day, GroupBy::Binding, GroupBy::Agent, GroupBy::Provider, GroupBy::Model]
-                    .map(|by| query.group_by.contains(&by).then(|| of(&key, by)));
+        let stored = stored.into_iter().map(|(key, sums)| (key, Work::default(), sums));
+        let mut parts: Vec<Part> = stored.filter(|(key, ..)| query.wants(key)).collect();
+        let mut is_complete = true;
+        let mut total = Rollup::default();
+        parts.iter().for_each(|(.., sums)| total.add(sums));
+        if query.group_by.iter().any(|by| by.is_of_operations()) {
+            parts = self.of_operations(company, query, (since, until)).await?;
+            let read: u64 = parts.iter().map(|(.., sums)| sums.counts.operations).sum();
+            is_complete = read >= total.counts.operations;
+        }
+        let again = again.into_iter().filter(|(key, ..)| query.wants(key));
+        parts.extend(again.inspect(|(.., sums)| total.add(sums)));
+        let mut rows: BTreeMap<[Option<String>; 8], (RollupKey, Rollup)> = BTreeMap::new();
+        for (key, work, sums) in parts {
+            let group = GroupBy::ALL
+                .map(|(_, by)| query.group_by.contains(&by).then(|| of((&key, &work), by)));
             rows.entry(group).or_insert_with(|| (key, Rollup::default())).1.add(&sums);
         }
-        let row = |(group, (key, sums)): ([Option<String>; 5], (RollupKey, Rollup))| {
-            let [day, binding_key, agent_id, provider, model] = group;
+        let row = |(group, (key, sums)): ([Option<String>; 8], (RollupKey, Rollup))| {
+            let [day, binding_key, agent_id, provider, model, issue_id, project_id, run_id] = group;
             let has_binding = binding_key.is_some();
             SumsRow {
                 day: day.map(|_| key.day),
@@ -186,11 +237,59 @@ impl Ledger {
                 agent_id,
                 provider,
                 model,
+                issue_id,
+                project_id,
+                run_id,
                 sums: (&sums).into(),
             }
         };
-        Ok(Sums { since, until, rows: rows.into_iter().map(row).collect(), total: (&total).into() })
+        let rows = rows.into_iter().map(row).collect();
+        Ok(Sums { since, until, rows, total: (&total).into(), is_complete })
     }
+
+    /// The parts of the newest operations of some days.
+    async fn of_operations(
+        &self,
+        company: &CompanyId,
+        query: &SumsQuery,
+        (since, until): (Date, Date),
+    ) -> Result<Vec<Part>, BillingError> {
+        let (since, until) = moments(since, until)?;
+        let filter = OperationFilter {
+            since: Some(since),
+            until: Some(until),
+            binding_key: query.binding_key.clone(),
+            ..OperationFilter::default()
+        };
+        let mut sums: BTreeMap<(RollupKey, Work), Rollup> = BTreeMap::new();
+        let mut operations = store::scan_operations(&*self.store, company, &filter);
+        let mut read = 0;
+        while let Some(operation) = operations.next().await? {
+            if read == MOST_READ {
+                break;
+            }
+            read += 1;
+            let work = work_of(&operation);
+            for (key, part) in Rollup::of(&operation) {
+                if query.wants(&key) {
+                    sums.entry((key, work.clone())).or_default().add(&part);
+                }
+            }
+        }
+        Ok(sums.into_iter().map(|((key, work), sums)| (key, work, sums)).collect())
+    }
+}
+
+fn work_of(operation: &Operation) -> Work {
+    let about = operation.about();
+    [about.issue(), about.project(), about.run()].map(|id| id.map(str::to_owned))
+}
+
+/// The first moment of the days, and the first one after them.
+pub(super) fn moments(since: Date, until: Date) -> Result<(Timestamp, Timestamp), FieldError> {
+    let start = |day: Date| day.to_zoned(TimeZone::UTC).map(|day| day.timestamp());
+    let wrong = |error: jiff::Error| FieldError::new("since", error.to_string());
+    Ok((start(since).map_err(wrong)?, until.tomorrow().and_then(start).map_err(wrong)?))
 }
 
 /// The first and the last day of a query.
@@ -209,7 +308,7 @@ pub(super) fn days(query: &SumsQuery, now: Timestamp) -> Result<(Date, Date), Fi
     Ok((since, until))
 }
 
-fn of(key: &RollupKey, by: GroupBy) -> String {
+fn of((key, [issue, project, run]): (&RollupKey, &Work), by: GroupBy) -> String {
     match by {
         GroupBy::Day => key.day.to_string(),
         GroupBy::Binding => {
@@ -219,5 +318,8 @@ fn of(key: &RollupKey, by: GroupBy) -> String {
         GroupBy::Agent => key.agent_id.as_ref().map(ToString::to_string).unwrap_or_default(),
         GroupBy::Provider => key.provider.clone(),
         GroupBy::Model => key.model.clone().unwrap_or_default(),
+        GroupBy::Issue => issue.clone().unwrap_or_default(),
+        GroupBy::Project => project.clone().unwrap_or_default(),
+        GroupBy::Run => run.clone().unwrap_or_default(),
     }
 }

@@ -382,7 +382,7 @@ impl Host {
     }
 
     async fn spent_of_sums(&self) -> u64 {
-        let sums = self.ledger.sums(&acme(), &SumsQuery::default(), Vec::new()).await;
+        let sums = self.ledger.sums(&acme(), &SumsQuery::default(), &[]).await;
         sums.unwrap().total.cost.0 / 1_000_000
     }
 }
@@ -479,7 +479,7 @@ async fn sums_are_grouped_and_add_up_to_their_total() {
         let binding_key = binding.map(|key| key.parse().unwrap());
         let query = SumsQuery { group_by, binding_key, ..SumsQuery::default() };
         let ledger = &host.ledger;
-        async move { ledger.sums(&acme(), &query, Vec::new()).await.unwrap() }
+        async move { ledger.sums(&acme(), &query, &[]).await.unwrap() }
     };
     let costs = |sums: &Sums| -> Vec<u64> {
         sums.rows.iter().map(|row| row.sums.cost.0 / 1_000_000).collect()
@@ -500,7 +500,7 @@ async fn the_first_day_of_a_query_is_not_after_its_last() {
     let day = |day: &str| Some(day.parse().unwrap());
     let query =
         SumsQuery { since: day("2026-03-02"), until: day("2026-03-01"), ..SumsQuery::default() };
-    let error = host.ledger.sums(&acme(), &query, Vec::new()).await.unwrap_err().to_string();
+    let error = host.ledger.sums(&acme(), &query, &[]).await.unwrap_err().to_string();
     assert!(error.starts_with("since: is 2026-03-02"), "{error}");
     let error = GroupBy::parse_list("day,weekday").unwrap_err().to_string();
     assert!(error.contains("`weekday`") && error.contains("day, binding, agent"), "{error}");

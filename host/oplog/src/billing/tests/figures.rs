@@ -109,3 +109,31 @@ async fn sums_and_cost_events_agree_on_who_and_on_the_model() {
     );
     assert_eq!((event.agent_id.as_str(), event.model.as_str()), ("operator", "unknown"));
 }
+
+/// Sums are kept without issue, project and run, so that these are summed from the log.
+#[tokio::test]
+async fn sums_by_run_are_of_whatever_names_it_and_say_what_the_log_has_no_more() {
+    let host = Host::new().await;
+    host.run(operation(1, NOON, &json!({"scope": of_run()}))).await;
+    let source = json!({"kind": "run", "companyId": "acme", "runId": "r1"});
+    host.run(operation(2, NOON, &json!({"source": source}))).await;
+    host.run(operation(3, NOON, &json!({}))).await;
+    let query =
+        SumsQuery { group_by: GroupBy::parse_list("run,issue").unwrap(), ..SumsQuery::default() };
+    let sums = async || host.ledger.sums(&acme(), &query, &[]).await.unwrap();
+    let rows = |sums: &Sums| -> Vec<(String, u64)> {
+        let row = |row: &SumsRow| (row.run_id.clone().unwrap(), row.sums.counts.operations);
+        sums.rows.iter().map(row).collect()
+    };
+    let all = sums().await;
+    assert_eq!(rows(&all), [(String::new(), 1), ("r1".to_owned(), 2)]);
+    assert!(all.is_complete);
+    host.store.trim_operations(&acme(), 2).await.unwrap();
+    let rest = sums().await;
+    assert_eq!(rows(&rest), [(String::new(), 1), ("r1".to_owned(), 1)]);
+    assert!(!rest.is_complete && rest.total.counts.operations == 3);
+    // Sums that are kept need no log.
+    let by_day = SumsQuery { group_by: vec![GroupBy::Day], ..SumsQuery::default() };
+    let by_day = host.ledger.sums(&acme(), &by_day, &[]).await.unwrap();
+    assert!(by_day.is_complete && by_day.rows[0].sums.counts.operations == 3);
+}

@@ -1,0 +1,125 @@
+//! What an operation returned, what became of it since, and how the provider answers the same
+//! request now.
+
+use async_recursion::async_recursion as boxed;
+
+use crate::Control;
+use memhost_access::Caller;
+use memhost_tenancy::ServiceError;
+use memhost_types::{
+    Binding, CompanyId, ExplainedOperation, Explanation, FieldError, Operation, OperationFilter,
+    OperationId, OperationKind, Outcome, QueryRequest, RecordFate, RecordHandle, ReturnedRecord,
+};
+
+/// Operations about one record that are searched for the one that removed it.
+const MOST_SEARCHED: usize = 200;
+
+impl Control {
+    /// Explains a query or a list from what the host kept of it: the records in their order, and
+    /// what became of each. With `again` the provider is asked to explain the same request now, if
+    /// the binding kept the request: that is an operation `explain` of the caller.
+    ///
+    /// # Errors
+    /// Where the company has no such operation, or it returned no list of records.
+    #[boxed]
+    pub async fn explain_operation(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+        id: OperationId,
+        again: bool,
+    ) -> Result<ExplainedOperation, ServiceError> {
+        let operation = self.operation(company, id).await?;
+        if !matches!(operation.kind, OperationKind::Query | OperationKind::List)
+            || operation.outcome != Outcome::Succeeded
+        {
+            let message = format!(
+                "is {} of the kind `{}` that ended with `{}`; only a query or a list that \
+                 succeeded can be explained",
+                id, operation.kind, operation.outcome
+            );
+            return Err(FieldError::new("id", message).into());
+        }
+        let bindings = self.bindings.list(company);
+        let binding = bindings.into_iter().find(|binding| Some(binding.id) == operation.binding_id);
+        let mut records = Vec::with_capacity(operation.records.len());
+        for (rank, handle) in (1..).zip(&operation.records) {
+            let (state, changed_by) = match &binding {
+                Some(binding) => self.fate(binding, &operation, handle).await?,
+                None => (RecordFate::Gone, None),
+            };
+            records.push(ReturnedRecord { rank, handle: handle.clone(), state, changed_by });
+        }
+        let is_complete = operation.record_count as usize <= records.len();
+        let (again, not_again) = match again {
+            true => self.again(caller, &operation).await,
+            false => (None, None),
+        };
+        Ok(ExplainedOperation { operation_id: id, records, is_complete, again, not_again })
+    }
+
+    /// What became of a record, and the operation that did it.
+    async fn fate(
+        &self,
+        binding: &Binding,
+        returned: &Operation,
+        handle: &RecordHandle,
+    ) -> Result<(RecordFate, Option<OperationId>), ServiceError> {
+        if let Some(row) = self.records.row(binding, &handle.provider_record_id).await? {
+            let is_later = row.operation_id.sequence() > returned.id.sequence();
+            return Ok(match is_later {
+                true => (RecordFate::Changed, Some(row.operation_id)),
+                false => (RecordFate::Unchanged, None),
+            });
+        }
+        let filter = OperationFilter {
+            binding_id: Some(binding.id),
+            provider_record_id: Some(handle.provider_record_id.clone()),
+            ..OperationFilter::default()
+        };
+        let mut wrote = false;
+        let found =
+            self.store.operations(&binding.company_id, &filter, None, MOST_SEARCHED).await?;
+        for operation in found.operations.iter().filter(|one| one.kind.is_write()) {
+            if operation.id.sequence() > returned.id.sequence() {
+                return Ok((RecordFate::Gone, Some(operation.id)));
+            }
+            wrote = true;
+        }
+        // What the host saw written has a row as long as it is there.
+        Ok((if wrote { RecordFate::Gone } else { RecordFate::Unknown }, None))
+    }
+
+    async fn again(
+        &self,
+        caller: &Caller,
+        operation: &Operation,
+    ) -> (Option<Explanation>, Option<String>) {
+        let no = |why: &str| (None, Some(why.to_owned()));
+        if operation.kind != OperationKind::Query {
+            return no("only a query can be asked again");
+        }
+        let request = match &operation.payload {
+            None => {
+                return no("the text of the request was not kept; with the binding's policy \
+                           `retention.snapshots` set to `full` it is");
+            }
+            Some(kept) if kept.bytes > kept.text.len() as u64 => {
+                return no(
+                    "only the beginning of the request was kept; with the binding's policy \
+                           `retention.snapshots` set to `full` all of it is",
+                );
+            }
+            Some(kept) => serde_json::from_str::<QueryRequest>(&kept.text),
+        };
+        let request = match request {
+            // Its binding answers, also where another one is the default by now.
+            Ok(request) => QueryRequest { binding_key: operation.binding_key.clone(), ..request },
+            Err(error) => return no(&format!("the kept request cannot be read: {error}")),
+        };
+        match self.operations.explain(caller, request).await {
+            Ok(explanation) => (Some(explanation), None),
+            Err(error) => no(&error.to_string()),
+        }
+    }
+}
