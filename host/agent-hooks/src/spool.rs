@@ -87,15 +87,17 @@ impl Spool {
     pub(super) fn open(state: &State, settings: &Settings) -> std::io::Result<Self> {
         let directory = state.directory(&format!("spool/{}", Self::named(settings)))?;
         let spool = Self::at(directory, settings);
+        let before = spool.made_with();
+        // Hooks with the same token may have it from different places: one that is known stays.
         let made_with = MadeWith {
             url: Some(settings.url.clone()),
-            config: settings.config.clone(),
+            config: settings.config.clone().or_else(|| before.config.clone()),
             company: settings.company.clone(),
             agent: settings.agent.clone(),
-            context: settings.context.clone(),
-            token_place: settings.token_place.clone(),
+            context: settings.context.clone().or_else(|| before.context.clone()),
+            token_place: settings.token_place.clone().or_else(|| before.token_place.clone()),
         };
-        if spool.made_with() != made_with {
+        if before != made_with {
             let _ = spool.write(MADE_WITH, &serde_json::to_vec(&made_with)?);
         }
         Ok(spool)

@@ -163,6 +163,7 @@ impl Operations {
             return Err(Refusal::new(OperationErrorCode::RateLimited, message).retry_after(wait));
         }
         if let Some(refusal) = self.over_budget(opened.operation().kind, &serving).await? {
+            self.oplog.metrics.limit_hit("budget");
             return Err(refusal);
         }
         Ok(serving)
@@ -193,7 +194,6 @@ impl Operations {
         else {
             return Ok(None);
         };
-        self.oplog.metrics.limit_hit("budget");
         let wait = exceeded.resets_at.duration_since(self.clock.now());
         let mut refusal = Refusal::new(OperationErrorCode::BudgetExceeded, exceeded.to_string());
         refusal.error.retry_after_ms = u64::try_from(wait.as_millis()).ok();

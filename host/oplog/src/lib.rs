@@ -20,4 +20,4 @@ mod testing;
 
 pub use self::error::OplogError;
 pub use self::log::{Audit, Oplog, OplogOptions};
-pub use self::recent::Recent;
+pub use self::recent::{Recent, Troubles};

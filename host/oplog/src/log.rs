@@ -16,7 +16,7 @@ use memhost_access::Attached;
 use memhost_ports::Clock;
 use memhost_records::Records;
 use memhost_store::{CompactionMark, Store, StoreError, TableWrite};
-use memhost_types::{CompanyId, Operation, Rollup};
+use memhost_types::{CompanyId, Operation};
 
 /// Whether the answer to a read waits until its operation is on disk. The answer to a write always
 /// does.

@@ -64,6 +64,15 @@ impl Hour {
 
 type Hours = HashMap<CompanyId, HashMap<BindingKey, Arc<Mutex<Hour>>>>;
 
+/// What is wrong with a binding by its last hour, in a sentence each.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Troubles {
+    /// Too many of its calls failed.
+    pub failing: Option<String>,
+    /// Too many recalls were answered without all that there is.
+    pub degraded: Option<String>,
+}
+
 /// The last hour of every binding.
 #[derive(Debug, Default)]
 pub struct Recent(RwLock<Hours>);
@@ -116,28 +125,24 @@ impl Recent {
         }
     }
 
-    /// What is wrong with a binding by its last hour, a sentence each.
-    pub fn troubles(
-        &self,
-        company: &CompanyId,
-        binding: &BindingKey,
-        now: Timestamp,
-    ) -> Vec<String> {
-        let Some(hour) = self.known(company, binding) else { return Vec::new() };
+    /// What is wrong with a binding by its last hour.
+    pub fn troubles(&self, company: &CompanyId, binding: &BindingKey, now: Timestamp) -> Troubles {
+        let mut troubles = Troubles::default();
+        let Some(hour) = self.known(company, binding) else { return troubles };
         let hour = hour.lock();
         let sum = |of: fn(&Minute) -> u64| hour.sum(now, of);
         let (failed, calls) = (sum(|minute| minute.failed), sum(|minute| minute.calls));
         let (degraded, recalls) = (sum(|minute| minute.degraded), sum(|minute| minute.recalls));
-        let mut troubles = Vec::new();
         if failed >= MOST_FAILED && failed * SHARE >= calls {
             let calls = counted(calls, "call", "calls");
             let last = &hour.failed;
-            troubles.push(format!("{failed} of {calls} failed in the last hour; the last: {last}"));
+            troubles.failing =
+                Some(format!("{failed} of {calls} failed in the last hour; the last: {last}"));
         }
         if degraded >= MOST_DEGRADED && degraded * SHARE >= recalls {
             let recalls = counted(recalls, "recall", "recalls");
             let last = &hour.degraded;
-            troubles.push(format!(
+            troubles.degraded = Some(format!(
                 "{degraded} of {recalls} were degraded in the last hour; the last: {last}"
             ));
         }
@@ -189,17 +194,17 @@ mod tests {
         };
         (0..57).for_each(|_| recalled(false, 0));
         (0..2).for_each(|_| recalled(true, 30));
-        assert_eq!(recent.troubles(&acme, &key, at(30)), Vec::<String>::new());
+        let none = Troubles::default();
+        assert_eq!(recent.troubles(&acme, &key, at(30)), none);
         recalled(true, 31);
         let found = recent.troubles(&acme, &key, at(59));
-        assert_eq!(
-            found,
-            ["3 of 60 recalls were degraded in the last hour; the last: it was late"]
-        );
-        assert!(recent.troubles(&acme, &other, at(59)).is_empty());
-        assert_eq!(recent.troubles(&acme, &key, at(60)).len(), 1, "the first minute has passed");
-        assert!(recent.troubles(&acme, &key, at(90)).is_empty(), "one is left");
+        let said = "3 of 60 recalls were degraded in the last hour; the last: it was late";
+        assert_eq!(found, Troubles { degraded: Some(said.to_owned()), failing: None });
+        assert_eq!(recent.troubles(&acme, &other, at(59)), none);
+        let later = recent.troubles(&acme, &key, at(60));
+        assert!(later.degraded.is_some(), "the first minute has passed");
+        assert_eq!(recent.troubles(&acme, &key, at(90)), none, "one is left");
         recent.forget(&acme, &key);
-        assert!(recent.troubles(&acme, &key, at(31)).is_empty());
+        assert_eq!(recent.troubles(&acme, &key, at(31)), none);
     }
 }

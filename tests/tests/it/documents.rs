@@ -64,7 +64,7 @@ const NOT_RUN: [(&str, Why); 21] = [
 const RUN: [&str; 3] = ["memhost", "echo", "install"];
 
 /// Words that stand for a thing of the reader's.
-const PLACEHOLDERS: [&str; 5] = ["FILE", "ID", "KEY", "OPERATION", "CALL"];
+const PLACEHOLDERS: [&str; 6] = ["FILE", "ID", "KEY", "OPERATION", "CALL", "COMMAND"];
 
 /// The providers that the host of the test has beside the embedded one.
 const PROVIDERS: [&str; 10] = [
@@ -152,7 +152,7 @@ fn parse(page: &Path, words: &[String], is_whole: bool) -> Result<(), String> {
     if word(0) != "memhost"
         && let Some(at) = words.iter().position(|word| word == "--")
         && (words.get(at + 1).is_some_and(|next| next == "memhost")
-            || words[..2] == ["cargo", "run"])
+            || words[..2] == ["cargo", "run"] && !words.contains(&"--example".to_owned()))
     {
         let rest = words[at + 1..].iter().map(String::as_str);
         let rest = rest.skip_while(|word| *word == "memhost");
@@ -186,6 +186,10 @@ fn parse(page: &Path, words: &[String], is_whole: bool) -> Result<(), String> {
 }
 
 fn taken<'a>(words: impl Iterator<Item = &'a str>, is_whole: bool) -> Result<(), String> {
+    let words: Vec<&str> = words.collect();
+    if words.get(1).is_some_and(|word| PLACEHOLDERS.contains(word)) {
+        return Ok(());
+    }
     match check_line(words) {
         Err(LineError::Unknown(said)) => Err(said),
         Err(LineError::Incomplete(said)) if is_whole => Err(said),

@@ -84,7 +84,7 @@ async fn a_query_is_asked_again_where_its_text_was_kept() {
     let host = TestHost::new(&[]).await.unwrap();
     let api = Api::new(&host);
     let binding = json!({"key": "kept", "providerKey": "local-markdown",
-        "grants": {"directoryBytes": 64 << 20}, "policy": {"retention": {"snapshots": "full"}}});
+        "grants": {"storageBytes": 64 << 20, "directoryBytes": 64 << 20}, "policy": {"retention": {"snapshots": "full"}}});
     api.post("/control/v1/companies/acme/bindings", &binding).await.fine();
     let scope = json!({"companyId": "acme"});
     let note = json!({"bindingKey": "kept", "scope": scope, "source": {"kind": "manual_note",

@@ -101,7 +101,7 @@ async fn a_token_is_deleted_and_rotated_by_its_name() {
     terminal.fine("token rotate quinn").await;
     let deleted = terminal.fine("token delete quinn").await;
     assert!(deleted.contains("quinn"), "{deleted}");
-    let ids = [create().await, create().await].map(|made| made["token"]["id"].clone());
+    let ids = [create().await, create().await].map(|made| made["id"].clone());
     let several = terminal.run("token delete quinn").await;
     assert_eq!(several.code, 2, "{several:?}");
     for id in &ids {

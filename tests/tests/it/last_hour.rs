@@ -38,6 +38,11 @@ async fn some_failed_calls_of_many_are_said_everywhere() {
     assert!(found.len() == 1 && found[0].starts_with(said), "{found:?}");
     let doctor = api.get("/control/v1/doctor").await.to_string();
     assert!(doctor.contains(said), "{doctor}");
+    let trouble = async |kind: &str| {
+        let metrics = api.send(Method::Get, "/metrics", None, &[]).await.text;
+        metrics.contains(&format!("memhost_troubled_bindings{{trouble=\"{kind}\"}} 1\n"))
+    };
+    assert!(trouble("failing").await && !trouble("degraded").await);
     let visitor = operator(&api).await;
     for page in ["/c/acme", "/c/acme/bindings/traps"] {
         let shown = visitor.page(page).await;
@@ -49,6 +54,7 @@ async fn some_failed_calls_of_many_are_said_everywhere() {
     bind_provider(&api, "acme", "traps").await;
     query(&api, "words").await;
     assert_eq!(warnings(&api).await, Vec::<String>::new());
+    assert!(!trouble("failing").await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

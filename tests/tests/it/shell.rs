@@ -28,7 +28,8 @@ const PROGRAMS: [&str; 3] = ["memhost", "just", "cargo"];
 /// The blocks that are for a shell: those that say so, and those without a language in which a line
 /// begins with `memhost`.
 pub(super) fn blocks(page: &str) -> Vec<Block> {
-    let (mut found, mut open) = (Vec::new(), None);
+    let mut found = Vec::new();
+    let mut open: Option<(String, usize, String)> = None;
     for (index, line) in page.lines().enumerate() {
         let Some(language) = line.trim_start().strip_prefix("```") else {
             if let Some((.., text)) = &mut open {
@@ -68,7 +69,9 @@ pub(super) fn spans(page: &str) -> Vec<Line> {
     let spans = text.split("\n\n").flat_map(|part| part.split('`').skip(1).step_by(2));
     let spans = spans.map(str::trim).filter(|span| {
         let mut words = span.split_whitespace();
-        words.next().is_some_and(|first| PROGRAMS.contains(&first)) && words.next().is_some()
+        words.next().is_some_and(|first| PROGRAMS.contains(&first))
+            // A line of a manifest has an equals sign there.
+            && words.next().is_some_and(|second| second != "=")
     });
     spans.flat_map(lines).collect()
 }

@@ -214,7 +214,7 @@ const ROWS: &[Row] = &[
     ("binding update m --revision 1", 2, "nothing was given to change"),
     ("binding update m --version ^0.1", 2, "a similar argument exists: '--versions'"),
     ("binding update m --enabled maybe", 2, "possible values: true, false"),
-    ("binding update m --revision 99", 2, "has revision 1 and not 99"),
+    ("binding update m --enabled true --revision 99", 2, "has revision 1 and not 99"),
     ("binding update m --versions 1.2.3", 2, "write `=1.2.3` for this version only"),
     ("binding delete nope", 3, "no binding `nope`"),
     ("binding delete m --yes --revision 99", 2, "has revision 1 and not 99"),

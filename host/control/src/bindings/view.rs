@@ -213,7 +213,8 @@ impl Control {
             ));
         }
         let (company, now) = (&binding.company_id, self.clock.now());
-        view.warnings.extend(self.oplog.recent.troubles(company, &binding.key, now));
+        let troubles = self.oplog.recent.troubles(company, &binding.key, now);
+        view.warnings.extend(troubles.failing.into_iter().chain(troubles.degraded));
         view.warnings.extend(self.operations.waiting_warning(binding));
         view.warnings.extend(warm.as_ref().and_then(|serving| left_out(&serving.instances)));
         let unwell = view.health.as_ref().and_then(|found| found.error.as_ref());

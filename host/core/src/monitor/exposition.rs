@@ -86,9 +86,13 @@ impl Monitor {
 
     fn expose_bindings(&self, metrics: &mut Exposition) {
         let (mut all, mut states) = (0, [("closed", 0), ("open", 0), ("half_open", 0)]);
+        let (now, mut failing, mut degraded) = (self.clock.now(), 0, 0);
         for company in self.bindings.companies() {
             for binding in self.bindings.list(&company) {
                 all += 1;
+                let troubles = self.oplog.recent.troubles(&company, &binding.key, now);
+                failing += u64::from(troubles.failing.is_some());
+                degraded += u64::from(troubles.degraded.is_some());
                 let Some(serving) = self.serving.warm(binding.id) else { continue };
                 match serving.breaker.state() {
                     BreakerState::Closed => states[0].1 += 1,
@@ -98,6 +102,13 @@ impl Monitor {
             }
         }
         metrics.gauge("bindings", "Bindings of all companies", all);
+        metrics.gauges(Gauges {
+            name: "troubled_bindings",
+            help: "Bindings with a warning: 5 % of the calls of the last hour failed, 5 at least, \
+                   or 5 % of its recalls were degraded, 3 at least",
+            label: "trouble",
+            values: vec![("failing", failing), ("degraded", degraded)],
+        });
         metrics.gauges(Gauges {
             name: "breakers",
             help: "Circuit breakers of bindings that have served since the start",

@@ -281,7 +281,7 @@ fn returned_records(
             )
     };
     html! {
-        (table("Returned records", returned.records.iter().map(row).collect()))
+        (table("Returned records", returned.records.iter().map(row)))
         @if more > 0 { p.help { (count(more)) " more." } }
     }
 }

@@ -11,8 +11,8 @@ use super::sums::{SumsQuery, days, moments};
 use super::{BillingError, Ledger};
 use memhost_store as store;
 use memhost_types::{
-    BindingId, BindingKey, CompanyId, FieldError, Operation, OperationFilter, OperationKind,
-    Outcome, RecordHandle, Rollup,
+    BindingId, BindingKey, CompanyId, Operation, OperationFilter, OperationKind, Outcome,
+    RecordHandle, Rollup,
 };
 
 /// A record counts as used when that happens within this time after the query that returned it.

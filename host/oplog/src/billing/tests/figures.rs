@@ -85,7 +85,7 @@ async fn a_binding_inherits_nothing_of_another_one_that_had_its_key() {
     let queries: Vec<_> = report.bindings.iter().map(|row| (row.binding_id, row.queries)).collect();
     assert_eq!(queries, [(Some(old), 1), (Some(new), 1)]);
     let query = SumsQuery { binding_id: Some(new), ..SumsQuery::default() };
-    let sums = host.ledger.sums(&acme(), &query, Vec::new()).await.unwrap();
+    let sums = host.ledger.sums(&acme(), &query, &[]).await.unwrap();
     assert_eq!(sums.total.cost.0, 0);
     // The company has spent it, whichever binding did.
     host.budget(None, Period::Day, 1).await;
@@ -101,7 +101,7 @@ async fn sums_and_cost_events_agree_on_who_and_on_the_model() {
     let event = &charged.events[0];
     let group_by = GroupBy::parse_list("agent,model").unwrap();
     let query = SumsQuery { group_by, ..SumsQuery::default() };
-    let sums = host.ledger.sums(&acme(), &query, Vec::new()).await.unwrap();
+    let sums = host.ledger.sums(&acme(), &query, &[]).await.unwrap();
     let row = sums.rows.iter().find(|row| row.sums.cost.0 > 0).unwrap();
     assert_eq!(
         (row.agent_id.as_deref(), row.model.as_deref()),
