@@ -287,8 +287,8 @@ impl Attempt for DeliveryAttempt<'_> {
         Some(self.before.replaces_of_everybody)
     }
 
-    fn received_at(&self) -> Option<Timestamp> {
-        Some(self.before.received_at)
+    fn happened_at(&self) -> Option<Timestamp> {
+        Some(self.before.happened_at())
     }
 
     fn begun(&self, own: OperationId) -> Result<Vec<TableWrite>, StoreError> {

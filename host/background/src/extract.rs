@@ -310,8 +310,13 @@ impl Step for Work<'_> {
         let asked = Some(self.before.visibility);
         let ownership = Ownership::of(&serving.binding, &self.scope, asked)?.unasked();
         let replaces = self.before.replaces.clone();
-        let received_at = replaces.as_ref().map_or(self.before.submitted_at, |by| by.received_at);
-        self.ownership = Some(ownership.of_material(Some(received_at), replaces));
+        let submitted = self.before.submitted_at;
+        let happened_at = match (&replaces, &self.before.hook) {
+            (Some(by), _) => by.happened_at,
+            (None, Some(hook)) => hook.triggered_at.min(submitted),
+            (None, None) => submitted,
+        };
+        self.ownership = Some(ownership.of_material(Some(happened_at), replaces));
         Ok(())
     }
 

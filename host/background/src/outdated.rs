@@ -1,5 +1,5 @@
 //! Deliveries whose source or scope was forgotten, or whose source was replaced by something newer,
-//! after they came.
+//! after their event happened.
 
 use crate::Background;
 use memhost_records::{Ownership, Since};
@@ -7,9 +7,10 @@ use memhost_store::{Lease, StoreError};
 use memhost_types::{Delivery, DeliveryStatus, OperationErrorCode, Refusal, SourceRef};
 
 impl Background {
-    /// Whether the source or the scope of a delivery was forgotten, or the source replaced, after
-    /// it came. One that may have reached the provider is tried all the same: only that says which
-    /// records it has made. If two replace one source, one waits.
+    /// Whether the source or the scope of a delivery was forgotten, or the source replaced by a
+    /// later event, after its own event happened. One that may have reached the provider is tried
+    /// all the same: only that says which records it has made. If two replace one source, one
+    /// waits.
     pub(super) async fn is_old(
         &self,
         delivery: &Delivery,
@@ -22,7 +23,7 @@ impl Background {
         let Ok(binding) = self.bindings.get(&delivery.company_id, &delivery.binding_key) else {
             return Ok((lock, false));
         };
-        let since = Since::Received(delivery.received_at);
+        let since = Since::Happened(delivery.happened_at());
         let ownership = Ownership::of(&binding, &delivery.scope, delivery.visibility).ok();
         let owner = ownership.as_ref().and_then(Ownership::owner);
         let of = (&delivery.scope, source);

@@ -43,8 +43,8 @@ pub trait Attempt: Sync {
         None
     }
 
-    /// When the host received the event. `None`: now.
-    fn received_at(&self) -> Option<Timestamp> {
+    /// When the event happened. `None`: now.
+    fn happened_at(&self) -> Option<Timestamp> {
         None
     }
 
@@ -141,7 +141,7 @@ impl<'a, A: Attempt> Capture<'a, A> {
         self.request.replaces_source.then(|| Replacement {
             operation_id: self.attempt.told(operation.id),
             principal: operation.principal.clone(),
-            received_at: self.attempt.received_at().unwrap_or(operation.started_at),
+            happened_at: self.attempt.happened_at().unwrap_or(operation.started_at),
             of_everybody: of_everybody.unwrap_or_else(|| self.caller.is_for_everybody()),
         })
     }
@@ -193,13 +193,13 @@ impl<A: Attempt> Step for Capture<'_, A> {
         let metadata = std::iter::once(&mut payload.metadata);
         let guard = host.policies.guard(&opened.operation().principal, &serving.binding);
         guard.stamp(scope, metadata);
-        let received_at = self.attempt.received_at();
+        let happened_at = self.attempt.happened_at();
         if self.request.mode == CaptureMode::CaptureResidue
             && ownership.visibility() == Visibility::Company
         {
             redact_secrets(&mut self.request);
         }
-        self.ownership = Some(ownership.of_material(received_at, self.replaces.clone()));
+        self.ownership = Some(ownership.of_material(happened_at, self.replaces.clone()));
         if !self.attempt.is_approved().await {
             if must_wait(serving, &mut self.request) {
                 let message = "there is personal data in it, and a person must look at it before \
@@ -228,7 +228,7 @@ impl<A: Attempt> Step for Capture<'_, A> {
     }
 
     fn since(&self) -> Option<Since> {
-        self.attempt.received_at().map(Since::Received)
+        self.attempt.happened_at().map(Since::Happened)
     }
 
     async fn call(

@@ -15,13 +15,14 @@ use memhost_types::{
     ReviewSubject, Scope, SourceRef, SourceSelector, limits,
 };
 
-/// Whether a record's material came before that which takes its place.
+/// Whether a record's material is of an earlier event than that which takes its place. If both
+/// happened at the same time, the later arrival counts.
 fn is_before(row: &RecordRow, by: &Replacement) -> bool {
     let came = match &row.replaces {
-        Some(own) => (own.received_at, own.operation_id),
-        None => (row.received_at.unwrap_or(row.created_at), row.operation_id),
+        Some(own) => (own.happened_at, own.operation_id),
+        None => (row.happened_at.unwrap_or(row.created_at), row.operation_id),
     };
-    (came.0, came.1.sequence()) < (by.received_at, by.operation_id.sequence())
+    (came.0, came.1.sequence()) < (by.happened_at, by.operation_id.sequence())
 }
 
 impl Operations {
@@ -48,8 +49,8 @@ impl Operations {
         }
     }
 
-    /// Forgets what came from a source before `by`, but for the records that take its place: of
-    /// everybody, or what the agent or the person of the scope may read.
+    /// Forgets what is older than `by` and of its source, but for the records that take its place:
+    /// that of everybody, or what the agent or the person of the scope may read.
     async fn replace(
         &self,
         binding: &Binding,
@@ -64,7 +65,7 @@ impl Operations {
         let reader = forgetter_of(by.of_everybody, &Caller::worker(), scope);
         // First it is remembered: what is written from here on of older material is forgotten by
         // whoever writes it.
-        let (id, before, now) = (by.operation_id, by.received_at, self.clock.now());
+        let (id, before, now) = (by.operation_id, by.happened_at, self.clock.now());
         let rows = self.records.forgets(&reader, binding, what, id, (before, now)).await?;
         store::write(&*self.store, &rows.into_iter().map(Change::from).collect::<Vec<_>>()).await?;
         let guard = self.policies.guard(&by.principal, binding);

@@ -114,7 +114,7 @@ pub trait Step: Send + Sync {
         None
     }
 
-    /// When the host received the material that it writes. `None`: with this request.
+    /// How old the material is that it writes. `None`: it came with this request.
     fn since(&self) -> Option<Since> {
         None
     }
@@ -242,8 +242,8 @@ impl Answered<'_> {
     }
 }
 
-/// The records that an operation has written, and when the host received their material: a source
-/// or a scope may have been forgotten since.
+/// The records that an operation has written, and how old their material is: a source or a scope
+/// may have been forgotten since.
 struct Arrived {
     serving: Arc<Serving>,
     scope: Scope,

@@ -29,12 +29,12 @@ pub enum Selection<'a> {
     Scope(&'a Scope),
 }
 
-/// When the host received the material of what an operation captures.
+/// How old the material is that an operation captures.
 #[derive(Debug, Clone, Copy)]
 pub enum Since {
-    /// With an event, at this time.
-    Received(Timestamp),
-    /// With this operation.
+    /// It is of an event that happened at this time.
+    Happened(Timestamp),
+    /// The host received it with this operation.
     Operation(OperationId),
 }
 
@@ -44,7 +44,7 @@ pub enum Since {
 struct Forgotten {
     /// Material captured by operations with a lower number.
     sequence: u64,
-    /// Events that came before this time.
+    /// Events that happened before this time.
     before: Timestamp,
     at: Timestamp,
 }
@@ -52,7 +52,7 @@ struct Forgotten {
 impl Forgotten {
     fn has(self, since: Since) -> bool {
         match since {
-            Since::Received(at) => at < self.before,
+            Since::Happened(at) => at < self.before,
             Since::Operation(id) => id.sequence() < self.sequence,
         }
     }
@@ -124,7 +124,8 @@ impl Selection<'_> {
 
 impl Records {
     /// The rows that say that records are forgotten from the operation `by` on, as far as a reader
-    /// may read them. Material of events that came before `before` is part of it.
+    /// may read them. Material of events that happened before `before` is part of it, also if they
+    /// come later.
     ///
     /// # Errors
     /// Where the store fails.
@@ -155,8 +156,8 @@ impl Records {
         found.map(|value| store::decode("forgotten source", &value)).transpose()
     }
 
-    /// Those of the records that an operation has just written in a scope, with their sources, that
-    /// were forgotten since the host received their material. `owner`: `None` is the company.
+    /// Those of the records that an operation has just written in a scope, with their sources,
+    /// whose material was forgotten. `owner`: `None` is the company.
     ///
     /// # Errors
     /// Where the store fails.
@@ -186,8 +187,8 @@ impl Records {
         Ok(gone)
     }
 
-    /// Whether the source or the scope of material was forgotten since the host received it, as far
-    /// as it belongs to this owner. `None`: the company.
+    /// Whether the source or the scope of material was forgotten since then, as far as it belongs
+    /// to this owner. `None`: the company.
     ///
     /// # Errors
     /// Where the store fails.

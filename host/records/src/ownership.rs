@@ -16,7 +16,7 @@ pub struct Ownership {
     /// The oldest time that a record gets from its request.
     pub(super) oldest: Option<Timestamp>,
     /// When the host received the material, where it kept it before.
-    pub(super) received_at: Option<Timestamp>,
+    pub(super) happened_at: Option<Timestamp>,
     /// The records that these replace once they count.
     pub(super) replaces: Option<Replacement>,
 }
@@ -47,7 +47,7 @@ impl Ownership {
     }
 
     fn unasked_of(visibility: Visibility, owner: Option<Owner>) -> Self {
-        Self { visibility, owner, is_asked: false, oldest: None, received_at: None, replaces: None }
+        Self { visibility, owner, is_asked: false, oldest: None, happened_at: None, replaces: None }
     }
 
     /// The same, where no request names it.
@@ -62,15 +62,15 @@ impl Ownership {
         Self { oldest: times.min(), ..self }
     }
 
-    /// The same, where the host received the material at this time and the records replace what
-    /// came from their source before.
+    /// The same, where the material is of an event of this time and the records replace what came
+    /// from their source before.
     #[must_use]
     pub fn of_material(
         self,
-        received_at: Option<Timestamp>,
+        happened_at: Option<Timestamp>,
         replaces: Option<Replacement>,
     ) -> Self {
-        Self { received_at, replaces, ..self }
+        Self { happened_at, replaces, ..self }
     }
 
     /// The readers of the records.

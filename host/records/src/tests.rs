@@ -164,7 +164,7 @@ fn row(id: &str, reader: &Reader) -> RecordRow {
         created_at: Timestamp::UNIX_EPOCH,
         expires_at: None,
         visibility: visibility_of(reader),
-        received_at: None,
+        happened_at: None,
         replaces: None,
         corrected_by: None,
         corrected_via: None,

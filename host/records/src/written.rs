@@ -126,7 +126,7 @@ fn new_row(
         created_at: operation.started_at,
         expires_at: one.write.and_then(|write| write.expires_at),
         visibility: ownership.visibility(),
-        received_at: ownership.received_at,
+        happened_at: ownership.happened_at,
         replaces: ownership.replaces.clone(),
         corrected_by: is_correction.then(|| operation.principal.clone()),
         corrected_via: client.filter(|_| is_correction),
@@ -149,7 +149,7 @@ fn imported_row(operation: &Operation, binding: &Binding, snippet: &Snippet) -> 
         operation_id: operation.id,
         created_at: snippet.created_at.unwrap_or(operation.started_at),
         expires_at: snippet.expires_at,
-        received_at: None,
+        happened_at: None,
         replaces: None,
         corrected_by: None,
         corrected_via: None,
@@ -180,8 +180,8 @@ fn replaced(
     let source = new.source.or_else(|| before.source.clone());
     let replaces =
         new.replaces.or_else(|| before.replaces.clone().filter(|_| source == before.source));
-    let received_at = new.received_at.or(before.received_at);
-    let new = RecordRow { created_at: before.created_at, source, received_at, replaces, ..new };
+    let happened_at = new.happened_at.or(before.happened_at);
+    let new = RecordRow { created_at: before.created_at, source, happened_at, replaces, ..new };
     if !before.is_private() {
         return new;
     }

@@ -24,7 +24,9 @@ pub struct HookEvent {
     /// The same for every delivery of one event: 1 to 128 bytes.
     #[schemars(with = "super::schema::OutsideId")]
     pub hook_id: String,
-    /// When it happened.
+    /// When it happened; later than it came counts as when it came. This decides what is newer, and
+    /// not the arrival: an event that comes late is not captured if its source or its scope was
+    /// forgotten after it happened, or if its source was replaced by an event that happened later.
     pub triggered_at: Timestamp,
     /// The agent whose action triggered it.
     #[serde(default)]
@@ -350,6 +352,11 @@ impl Delivery {
     /// What it is about.
     pub fn about(&self) -> About<'_> {
         About::of(&self.scope, self.source.as_ref(), Some(&self.hook))
+    }
+
+    /// When its event happened: what its sender says, but not later than it came.
+    pub fn happened_at(&self) -> Timestamp {
+        self.hook.triggered_at.min(self.received_at)
     }
 }
 

@@ -122,8 +122,7 @@ impl Job {
 
     /// Whether it waits until its binding may spend again.
     pub fn is_stopped_by_budget(&self) -> bool {
-        self.status == JobStatus::Queued
-            && self.error_code == Some(OperationErrorCode::BudgetExceeded)
+        !self.status.is_end() && self.error_code == Some(OperationErrorCode::BudgetExceeded)
     }
 
     /// Whether it can be queued again.

@@ -178,8 +178,8 @@ pub struct Replacement {
     pub operation_id: OperationId,
     /// The principal that asked for it.
     pub principal: Principal,
-    /// When the material came. What came later stays.
-    pub received_at: Timestamp,
+    /// When its event happened, or else when the material came. What is of a later event stays.
+    pub happened_at: Timestamp,
     /// Whether everything from the source goes. Otherwise the records of the company go, and the
     /// private ones of the agent or the person of the scope.
     #[serde(default)]

@@ -51,9 +51,9 @@ pub struct RecordRow {
     /// Its readers.
     #[serde(default)]
     pub visibility: Visibility,
-    /// When its material came, where the host kept that before it was captured.
+    /// When the event happened that its material is of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub received_at: Option<Timestamp>,
+    pub happened_at: Option<Timestamp>,
     /// The records that it replaced, or will replace once a person has approved it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<Replacement>,

@@ -57,6 +57,7 @@ pub(crate) const COMPANY: &[(Method, &str, &str)] = &[
     (Method::Get, "/control/v1/companies/{company}/activity", "+-+-"),
     (Method::Get, "/control/v1/companies/{company}/operations", "+-+-"),
     (Method::Get, "/control/v1/companies/{company}/operations/{id}", "+-+-"),
+    (Method::Get, "/control/v1/companies/{company}/operations/{id}/explanation", "+-+-"),
     (Method::Get, "/control/v1/companies/{company}/deliveries", "+-+-"),
     (Method::Get, "/control/v1/companies/{company}/deliveries/{id}", "+-+-"),
     (Method::Post, "/control/v1/companies/{company}/deliveries/{id}/replay", "+---"),

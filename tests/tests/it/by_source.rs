@@ -30,7 +30,8 @@ pub(super) fn of(sources: &Value) -> Value {
 
 pub(super) fn revision(id: &str, source: &Value, text: &str) -> Value {
     json!({
-        "hookKind": "post_run_capture", "hookId": id, "triggeredAt": "2026-11-20T10:00:00Z",
+        "hookKind": "post_run_capture", "hookId": id,
+        "triggeredAt": jiff::Timestamp::now().to_string(),
         "scope": {"companyId": "acme"}, "source": source, "payload": {"text": text},
         "replacesSource": true,
     })

@@ -24,7 +24,8 @@ async fn a_query_is_explained_by_what_it_returned() {
     let mut host = TestHost::new(&[]).await.unwrap();
     let api = Api::new(&host);
     let mut made = Vec::new();
-    for text in ["The vendor is Acme Paper", "The vendor delivers on Mondays", "Vendor: call Eve"] {
+    let notes = ["The vendor is Acme Paper", "The vendor delivers on Mondays", "Vendor: call Eve"];
+    for text in notes {
         made.push(api.capture("acme", text).await.fine()["records"][0].clone());
     }
     let scope = json!({"companyId": "acme"});
@@ -84,7 +85,8 @@ async fn a_query_is_asked_again_where_its_text_was_kept() {
     let host = TestHost::new(&[]).await.unwrap();
     let api = Api::new(&host);
     let binding = json!({"key": "kept", "providerKey": "local-markdown",
-        "grants": {"storageBytes": 64 << 20, "directoryBytes": 64 << 20}, "policy": {"retention": {"snapshots": "full"}}});
+        "grants": {"storageBytes": 64 << 20, "directoryBytes": 64 << 20},
+        "policy": {"retention": {"snapshots": "full"}}});
     api.post("/control/v1/companies/acme/bindings", &binding).await.fine();
     let scope = json!({"companyId": "acme"});
     let note = json!({"bindingKey": "kept", "scope": scope, "source": {"kind": "manual_note",

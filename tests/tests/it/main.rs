@@ -42,6 +42,7 @@ mod durable;
 mod egress;
 mod egress_load;
 mod embeddings;
+mod event_time;
 mod examples;
 mod expiry;
 mod explain_browse;

@@ -29,7 +29,8 @@ fn replacing(text: &str) -> Value {
 
 fn hook(id: &str, mut body: Value) -> Value {
     let event = json!({
-        "hookKind": "post_run_capture", "hookId": id, "triggeredAt": "2026-11-20T10:00:00Z",
+        "hookKind": "post_run_capture", "hookId": id,
+        "triggeredAt": jiff::Timestamp::now().to_string(),
     });
     body.as_object_mut().unwrap().extend(event.as_object().unwrap().clone());
     body

@@ -239,7 +239,7 @@ async fn what_claude_mem_observes_is_a_job_and_a_company_is_forgotten() {
     // The list of tool uses has what was said.
     let told = api.post(&format!("{CONTROL}/erase"), &json!({"confirm": "acme"})).await;
     assert!(
-        told.status == 409 && told.text.contains("a history elsewhere still has them"),
+        told.status == 409 && told.text.contains("a history elsewhere still has it"),
         "{}",
         told.text
     );
@@ -356,7 +356,7 @@ async fn what_memos_makes_is_a_job_with_feedback_and_a_company_is_forgotten() {
     // What was said stays in its conversation.
     let told = api.post(&format!("{CONTROL}/erase"), &json!({"confirm": "acme"})).await;
     assert!(
-        told.status == 409 && told.text.contains("a history elsewhere still has them"),
+        told.status == 409 && told.text.contains("a history elsewhere still has it"),
         "{}",
         told.text
     );

@@ -95,7 +95,7 @@ pub struct SumsRow {
     pub provider: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Of the scope, the source or the hook; empty where none of them names one.
+    /// The issue of the scope, the source or the hook; empty where none of them names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issue_id: Option<String>,
     /// Like `issueId`.

@@ -58,8 +58,8 @@ async fn what_came_before_is_gone_and_what_comes_after_stays() {
             (Since::Operation(by(9)), true),
             (Since::Operation(by(10)), false),
             (Since::Operation(by(11)), false),
-            (Since::Received(at(999)), true),
-            (Since::Received(at(1_000)), false),
+            (Since::Happened(at(999)), true),
+            (Since::Happened(at(1_000)), false),
         ] {
             assert_eq!(
                 is_gone_since(&room, &scope, None, since).await,
@@ -168,7 +168,7 @@ async fn forgetting_again_never_goes_back() {
         room.put(rows.await.unwrap()).await;
     }
     assert!(is_gone_since(&room, &scope, None, Since::Operation(by(9))).await);
-    assert!(is_gone_since(&room, &scope, None, Since::Received(at(999))).await);
+    assert!(is_gone_since(&room, &scope, None, Since::Happened(at(999))).await);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ fn replacement(at: Timestamp) -> Replacement {
     Replacement {
         operation_id: OperationId::new(1, 1, 1),
         principal: Principal::Operator,
-        received_at: at,
+        happened_at: at,
         of_everybody: false,
     }
 }
@@ -100,7 +100,7 @@ async fn a_write_without_a_source_keeps_the_one_before() {
     room.end(write, &["r"]).await;
     room.write(&Reader::Nobody, &["r"]).await;
     let row = room.row("r").await.unwrap();
-    assert_eq!((row.source.as_ref(), row.received_at), (Some(&from), Some(at(3))));
+    assert_eq!((row.source.as_ref(), row.happened_at), (Some(&from), Some(at(3))));
     assert_eq!(row.replaces, Some(replacement(at(3))));
     assert_eq!(row.created_at, at(2), "when it was first written");
 }

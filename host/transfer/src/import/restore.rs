@@ -271,7 +271,7 @@ impl Importing<'_> {
                     staged,
                     (&row.scope, row.source.as_ref(), &row.handle),
                     Owner::of_row(row).as_ref(),
-                    row.received_at.unwrap_or(row.created_at),
+                    row.happened_at.unwrap_or(row.created_at),
                 )
                 .await?;
         if let Some(restoring) = &mut self.restoring {
@@ -296,7 +296,7 @@ impl Importing<'_> {
         at: Timestamp,
     ) -> Result<bool, ServiceError> {
         let arrived = vec![(handle.clone(), source.cloned())];
-        let since = Since::Received(at);
+        let since = Since::Happened(at);
         let records = &self.service.records;
         Ok(!records.forgotten_of(binding, scope, owner, since, arrived).await?.is_empty())
     }
