@@ -22,6 +22,7 @@ mod by_scope_late;
 mod by_source;
 mod by_source_found;
 mod by_source_late;
+mod candidates;
 mod check;
 mod cli;
 mod company;
