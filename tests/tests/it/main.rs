@@ -48,6 +48,7 @@ mod explain_browse;
 mod fact_figures;
 mod facts;
 mod facts_guarded;
+mod facts_leaving;
 mod facts_private;
 mod facts_writers;
 mod faults;
