@@ -101,7 +101,7 @@ fn project(name: &str) -> Scope {
 }
 
 /// A candidate as the document has it.
-fn candidate(kind: &str, scope_type: Value, scope_id: Value) -> Value {
+fn candidate(kind: &str, scope_type: &Value, scope_id: &Value) -> Value {
     json!({"kind": kind, "confidence": 0.9, "scope_type": scope_type, "scope_id": scope_id})
 }
 
@@ -124,7 +124,7 @@ fn offer(home: &mut Home, scope: &Scope, metadata: &Value) -> Result<String, Err
 fn a_candidate_of_one_project_never_shows_in_another() {
     let mut home = Home::new();
     let id =
-        offer(&mut home, &project("a"), &candidate("preference", json!("project"), json!("a")))
+        offer(&mut home, &project("a"), &candidate("preference", &json!("project"), &json!("a")))
             .unwrap();
     assert_eq!(seen(&mut home, &project("a")).len(), 1);
     let other = project("b");
@@ -180,14 +180,14 @@ fn a_candidate_names_no_scope_beside_that_of_the_request() {
         (&in_a, json!("global"), json!("a"), "scope_id"),
         (&in_a, json!(null), json!("b"), "scope_id"),
     ] {
-        let refused = refusal(offer(&mut home, scope, &candidate("preference", of_type, id)));
+        let refused = refusal(offer(&mut home, scope, &candidate("preference", &of_type, &id)));
         assert_eq!(refused.0, format!("records.0.metadata.{field}"), "{}", refused.1);
     }
     assert!(seen(&mut home, &company()).is_empty(), "none of them is there");
     // What is global is still no wider than its kind and its request.
-    offer(&mut home, &in_a, &candidate("note", json!("global"), json!(null))).unwrap();
+    offer(&mut home, &in_a, &candidate("note", &json!("global"), &json!(null))).unwrap();
     assert!(seen(&mut home, &project("b")).is_empty());
-    offer(&mut home, &in_a, &candidate("preference", json!("global"), json!(null))).unwrap();
+    offer(&mut home, &in_a, &candidate("preference", &json!("global"), &json!(null))).unwrap();
     assert_eq!(seen(&mut home, &project("b")).len(), 1);
 }
 
