@@ -41,8 +41,18 @@ pub trait WritePolicy: Debug + Send + Sync {
     fn narrow(&self, principal: &Principal, access: &Access<'_>, scope: &mut Scope);
 
     /// Notes in the metadata of a record, which somebody writes in a scope, what the system behind
-    /// the policy knows of its source.
-    fn stamp(&self, principal: &Principal, scope: &Scope, metadata: &mut Option<JsonObject>);
+    /// the policy knows of its source. Takes out of them who made it, and answers that, where it is
+    /// to be believed: it is kept in the record's row only.
+    fn stamp(
+        &self,
+        principal: &Principal,
+        scope: &Scope,
+        metadata: &mut Option<JsonObject>,
+    ) -> Option<String>;
+
+    /// Who is deleted in the system behind the policy when a scope is forgotten: their name goes
+    /// from the records that stay. `None`: the scope is only a part of somebody's.
+    fn leaver<'a>(&self, forgotten: &'a Scope) -> Option<&'a str>;
 
     /// Whether somebody may change every record there, so that it need not be asked of each.
     fn may_change_all(&self, principal: &Principal) -> bool;
@@ -127,18 +137,25 @@ impl Guard {
         self.each(|policy, principal| policy.narrow(principal, access, scope));
     }
 
-    /// Stamps the metadata of records that are written in a scope.
+    /// Stamps the metadata of records that are written in a scope. Answers who made each of them,
+    /// where their writer names somebody; nothing without policies.
     pub fn stamp<'a>(
         &self,
         scope: &Scope,
         records: impl Iterator<Item = &'a mut Option<JsonObject>>,
-    ) {
-        if self.is_open() {
-            return;
-        }
-        for metadata in records {
-            self.each(|policy, principal| policy.stamp(principal, scope, metadata));
-        }
+    ) -> Vec<Option<String>> {
+        let Some((principal, policies)) = &self.policies else { return Vec::new() };
+        let stamp = |metadata: &mut Option<JsonObject>| {
+            let stamps = policies.iter().map(|policy| policy.stamp(principal, scope, metadata));
+            stamps.fold(None, Option::or)
+        };
+        records.map(stamp).collect()
+    }
+
+    /// Who is deleted in a system in front when a scope is forgotten.
+    pub fn leaver<'a>(&self, forgotten: &'a Scope) -> Option<&'a str> {
+        let (_, policies) = self.policies.as_ref()?;
+        policies.iter().find_map(|policy| policy.leaver(forgotten))
     }
 
     /// Whether the principal may change every record, so that it need not be asked of each.
@@ -213,8 +230,18 @@ mod tests {
             }
         }
 
-        fn stamp(&self, _: &Principal, _: &Scope, metadata: &mut Option<JsonObject>) {
-            metadata.get_or_insert_default().insert("by".to_owned(), "policy".into());
+        fn stamp(
+            &self,
+            _: &Principal,
+            _: &Scope,
+            metadata: &mut Option<JsonObject>,
+        ) -> Option<String> {
+            let by = metadata.get_or_insert_default().insert("by".to_owned(), "policy".into());
+            by.and_then(|by| by.as_str().map(str::to_owned))
+        }
+
+        fn leaver<'a>(&self, forgotten: &'a Scope) -> Option<&'a str> {
+            forgotten.subject_id.as_deref()
         }
 
         fn may_change_all(&self, _: &Principal) -> bool {
@@ -241,7 +268,13 @@ mod tests {
 
         fn narrow(&self, _: &Principal, _: &Access<'_>, _: &mut Scope) {}
 
-        fn stamp(&self, _: &Principal, _: &Scope, _: &mut Option<JsonObject>) {}
+        fn stamp(&self, _: &Principal, _: &Scope, _: &mut Option<JsonObject>) -> Option<String> {
+            None
+        }
+
+        fn leaver<'a>(&self, _: &'a Scope) -> Option<&'a str> {
+            None
+        }
 
         fn may_change_all(&self, _: &Principal) -> bool {
             true

@@ -74,6 +74,7 @@ impl FromRequestParts<Arc<Service>> for Project {
             scope,
             owner: ("projectId", project),
             field: options.project,
+            facts: None,
         }))
     }
 }

@@ -1,9 +1,11 @@
 //! Whose a fact is, and who may do what with it: the policy of PageSpace's binding. The owner is
 //! the user or the drive that a scope names, or the agent that reads and writes.
 
-use super::facts::FactOwner;
+use super::facts::{DRIVE, FactOwner, USER};
 use super::options::{ChangeableFacts, PageSpaceOptions, ScopeField};
+use super::owned::{CREATED_BY, OWNERS};
 use memhost_core::{Access, Denied, WritePolicy, is_mcp};
+use memhost_types::limits::MAX_OUTSIDE_ID_BYTES;
 use memhost_types::{JsonObject, Principal, RecordRow, Scope};
 
 impl ChangeableFacts {
@@ -44,6 +46,27 @@ impl PageSpaceOptions {
         self.drive.get(scope).map(|drive| FactOwner::Drive(drive.to_owned()))
     }
 
+    /// Puts into a fact's metadata whose it is by the scope that it was written in, whatever they
+    /// say: the provider goes by the scope, too, so a preamble and the lists have the same facts.
+    pub(super) fn tell_owner(&self, scope: &Scope, metadata: &mut Option<JsonObject>) {
+        let (user, drive) = (self.user.get(scope), self.drive.get(scope));
+        let is_drives = user.is_none() || metadata.as_ref().is_some_and(says_drive);
+        let is_apart = scope.project_id.is_none() && scope.namespace.is_none();
+        let agent = scope.agent_id.as_ref().filter(|_| is_apart).map(|agent| agent.as_str());
+        let owner = drive.filter(|_| is_drives).map(|drive| (DRIVE, drive));
+        let owner = owner.or_else(|| Some((USER, user.or(agent)?)));
+        if owner.is_none() && self.binding.is_none() {
+            // Other systems' records name nobody, too.
+            return;
+        }
+        if let Some(metadata) = metadata {
+            OWNERS.iter().for_each(|name| drop(metadata.remove(*name)));
+        }
+        if let Some((name, owner)) = owner {
+            metadata.get_or_insert_default().insert(name.to_owned(), owner.into());
+        }
+    }
+
     /// Leaves user and drive in a scope, and no other workspace: its facts would be in no list.
     /// Only at a binding that is named, because others have records of other systems.
     fn clear_others(&self, scope: &mut Scope) {
@@ -69,12 +92,14 @@ impl PageSpaceOptions {
     }
 
     /// The scope that a write of facts is bound to: a user's fact follows the user everywhere, so
-    /// it is bound to no drive, and what an agent writes for nobody is the agent's own.
+    /// it is bound to no drive. A drive's is bound to no user, so it stays when the user is
+    /// forgotten. What an agent writes for nobody is the agent's own.
     fn bind_write(&self, principal: &Principal, scope: &mut Scope, metadata: &[&JsonObject]) {
         match (self.user.get(scope).is_some(), self.drive.get(scope).is_some()) {
-            (true, true) if !metadata.iter().any(|metadata| says_drive(metadata)) => {
-                self.drive.clear(scope);
-            }
+            (true, true) => match metadata.iter().any(|metadata| says_drive(metadata)) {
+                true => self.user.clear(scope),
+                false => self.drive.clear(scope),
+            },
             (false, false) => {
                 if let Some(agent) = principal.agent().or(scope.agent_id.as_ref()).cloned() {
                     self.user.set(scope, agent.as_str());
@@ -124,11 +149,36 @@ impl WritePolicy for PageSpaceOptions {
     }
 
     /// Says in a drive's fact that a model made it, where an agent or a member writes it: the
-    /// provider's own rules for facts that were added by hand go by that.
-    fn stamp(&self, principal: &Principal, scope: &Scope, metadata: &mut Option<JsonObject>) {
-        if principal.is_confined() && self.drive.get(scope).is_some() {
-            metadata.get_or_insert_default().insert("source".to_owned(), "ai".into());
+    /// provider's own rules for facts that were added by hand go by that. Who made it, only the row
+    /// has: there it can be cleared.
+    fn stamp(
+        &self,
+        principal: &Principal,
+        scope: &Scope,
+        metadata: &mut Option<JsonObject>,
+    ) -> Option<String> {
+        let is_drives = self.drive.get(scope).is_some();
+        let said = match metadata {
+            Some(metadata) if is_drives || self.binding.is_some() => metadata.remove(CREATED_BY),
+            _ => None,
+        };
+        if principal.is_confined() {
+            if is_drives {
+                metadata.get_or_insert_default().insert("source".to_owned(), "ai".into());
+            }
+            // The host knows who it is.
+            return None;
         }
+        said.as_ref()?.as_str().filter(|by| by.len() <= MAX_OUTSIDE_ID_BYTES).map(str::to_owned)
+    }
+
+    fn leaver<'a>(&self, forgotten: &'a Scope) -> Option<&'a str> {
+        let user = self.user.get(forgotten)?;
+        let mut rest = forgotten.clone();
+        self.user.clear(&mut rest);
+        // An agent that asks is named beside itself.
+        rest.agent_id.take_if(|agent| agent.as_str() == user);
+        rest.is_company().then_some(user)
     }
 
     fn may_change_all(&self, principal: &Principal) -> bool {
@@ -242,7 +292,7 @@ mod tests {
         assert_eq!(narrowed(add(vec![]), both()), (text("u"), None, None));
         let says = json!({"scope": "drive"});
         let says = add(vec![says.as_object().unwrap()]);
-        assert_eq!(narrowed(says, both()), (text("u"), text("d"), None));
+        assert_eq!(narrowed(says, both()), (None, text("d"), None));
         assert_eq!(narrowed(add(vec![]), json!({})), (text("ada"), None, None));
     }
 
@@ -280,5 +330,53 @@ mod tests {
         assert_eq!(stamped("agent:ada", of_drive()), Some(json!({"source": "ai"})));
         assert_eq!(stamped("operator", of_drive()), None);
         assert_eq!(stamped("agent:ada", json!({"subjectId": "u"})), None);
+    }
+
+    #[test]
+    fn who_made_a_shared_fact_is_no_part_of_its_metadata() {
+        let stamped = |asks: &str, fields: serde_json::Value| {
+            let mut metadata = json!({"createdBy": "u1", "more": 1}).as_object().cloned();
+            let by = policy(json!({})).stamp(&who(asks), &scope(fields), &mut metadata);
+            (by, metadata.unwrap().contains_key("createdBy"))
+        };
+        let of_drive = || json!({"namespace": "d"});
+        assert_eq!(stamped("operator", of_drive()), (Some("u1".to_owned()), false));
+        assert_eq!(stamped("agent:ada", of_drive()), (None, false), "the host knows who it is");
+        assert_eq!(stamped("operator", json!({})), (Some("u1".to_owned()), false));
+    }
+
+    #[test]
+    fn a_user_leaves_with_the_whole_scope_of_the_user() {
+        for (fields, leaver) in [
+            (json!({"subjectId": "u"}), Some("u")),
+            (json!({"subjectId": "u", "agentId": "u"}), Some("u")),
+            (json!({"subjectId": "u", "agentId": "other"}), None),
+            (json!({"subjectId": "u", "runId": "r"}), None),
+            (json!({"namespace": "d"}), None),
+        ] {
+            assert_eq!(policy(json!({})).leaver(&scope(fields.clone())), leaver, "{fields}");
+        }
+    }
+
+    #[test]
+    fn the_scope_says_whose_a_fact_is_whatever_its_metadata_say() {
+        let told = |options: serde_json::Value, fields: serde_json::Value, says| {
+            let options: PageSpaceOptions = serde_json::from_value(options).unwrap();
+            let mut metadata = serde_json::Value::as_object(&says).cloned();
+            options.tell_owner(&scope(fields), &mut metadata);
+            serde_json::Value::from(metadata.unwrap_or_default())
+        };
+        let (named, open) =
+            (json!({"company": "acme", "binding": "f"}), json!({"company": "acme"}));
+        let (user, drive) = (json!({"subjectId": "u"}), json!({"namespace": "d"}));
+        let claims = || json!({"userId": "v", "driveId": "e", "projectId": "p"});
+        for options in [&named, &open] {
+            let of_user = told(options.clone(), user.clone(), claims());
+            assert_eq!(of_user, json!({"userId": "u"}));
+            let of_drive = told(options.clone(), drive.clone(), claims());
+            assert_eq!(of_drive, json!({"driveId": "d"}));
+        }
+        assert_eq!(told(named, json!({}), claims()), json!({}), "the company's");
+        assert_eq!(told(open, json!({}), claims()), claims(), "or another system's");
     }
 }

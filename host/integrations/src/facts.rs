@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::options::PageSpaceOptions;
-use super::owned::{COMPANY, OwnerRecords, id, invalid, owner_of, text};
+use super::owned::{COMPANY, CREATED_BY, OwnerRecords, id, invalid, owner_of, text};
 use memhost_core::{Act, Caller, Service};
 use memhost_http::{Problem, ProblemCode};
 use memhost_types::{
@@ -20,8 +20,10 @@ use memhost_types::{
 const MAX_HANDLES: usize = 1_000;
 /// The longest fact, in characters.
 pub const MAX_FACT_CHARS: usize = 200;
-const USER: &str = "userId";
-const DRIVE: &str = "driveId";
+/// The metadata field that names the user of a fact.
+pub(super) const USER: &str = "userId";
+/// The same of its drive.
+pub(super) const DRIVE: &str = "driveId";
 
 /// Who made a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,6 +111,7 @@ impl Facts {
             scope,
             owner: (name, owner),
             field,
+            facts: Some(options.clone()),
         }))
     }
 
@@ -129,6 +132,7 @@ impl Facts {
             scope: Scope::company(options.company.clone()),
             owner: (DRIVE, String::new()),
             field: options.drive,
+            facts: Some(options.clone()),
         });
         any.check_manage("remove a drive's fact")?;
         let found = any.0.get(fact).await?;
@@ -213,7 +217,7 @@ impl Facts {
         }
         metadata.insert("createdAt".to_owned(), json!(Timestamp::now()));
         if let Some(by) = by.filter(|_| !self.is_users()) {
-            metadata.insert("createdBy".to_owned(), by.into());
+            metadata.insert(CREATED_BY.to_owned(), by.into());
         }
         let record = RecordWrite {
             text: sentence.to_owned(),
@@ -288,7 +292,7 @@ impl Facts {
             fact: record.text,
             created_at: kept.or(record.created_at),
             // Without a row nobody knows who made the record.
-            created_by: (kind != USER).then(|| text(metadata, "createdBy")),
+            created_by: (kind != USER).then(|| text(metadata, CREATED_BY)),
             source: Some(text(metadata, "source").unwrap_or_else(|| "user".to_owned())),
         }
     }

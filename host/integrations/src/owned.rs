@@ -10,11 +10,12 @@ use serde_json::Value;
 use memhost_core::{Caller, Service, is_mcp};
 use memhost_http::{Problem, ProblemCode};
 use memhost_types::{
-    BindingKey, ForgetRequest, GetRequest, JsonObject, ListRequest, OperationKind, RecordHandle,
-    RecordRow, RecordWrite, Scope, Snippet, SourceRef, UpsertRequest, Writer, check_id,
+    ActsFor, BindingKey, ForgetRequest, GetRequest, JsonObject, ListRequest, OperationKind,
+    Principal, RecordHandle, RecordRow, RecordWrite, Scope, Snippet, SourceRef, UpsertRequest,
+    Writer, check_id,
 };
 
-use super::options::ScopeField;
+use super::options::{PageSpaceOptions, ScopeField};
 
 /// The records of one page.
 const PAGE: u32 = 1_000;
@@ -35,10 +36,15 @@ pub(super) struct OwnerRecords {
     pub(super) owner: (&'static str, String),
     /// The field of the scope that names the owner.
     pub(super) field: ScopeField,
+    /// By which rules a scope says whose its facts are. `None`: these are no facts.
+    pub(super) facts: Option<PageSpaceOptions>,
 }
 
 /// The metadata fields that name an owner. A record that has one of them belongs to nobody else.
-const OWNERS: [&str; 3] = ["userId", "driveId", "projectId"];
+pub(super) const OWNERS: [&str; 3] = ["userId", "driveId", "projectId"];
+
+/// The metadata field that names who made a fact.
+pub(super) const CREATED_BY: &str = "createdBy";
 
 /// In the place of such a field: the records of nobody, which everybody in the company gets.
 pub(super) const COMPANY: &str = "companyId";
@@ -107,6 +113,9 @@ impl OwnerRecords {
         // Not every provider returns the scope.
         record.scope.get_or_insert_with(|| row.scope.clone());
         let writer = Writer::of(&row.written_by);
+        if let Some(facts) = &self.facts {
+            facts.tell_owner(&row.scope, &mut record.metadata);
+        }
         if let (Some(writer), Some(metadata)) =
             (writer.filter(|writer| writer.is_confined), &mut record.metadata)
         {
@@ -136,35 +145,31 @@ impl OwnerRecords {
         let is_users = self.owner.0 == "userId";
         // Nobody's hand: neither an agent's nor, in a drive, that of a member, who adds nothing by
         // hand there.
-        let is_ai = |who: Option<Writer<'_>>, client: Option<&str>| {
-            is_mcp(client) || who.is_some_and(|who| who.is_agent || (who.is_confined && !is_users))
+        let is_ai = |by: &Principal, client: Option<&str>| {
+            is_mcp(client) || by.agent().is_some() || (by.is_confined() && !is_users)
         };
         let source = |is_ai: bool| Value::from(if is_ai { "ai" } else { "user" });
-        if let Some(by) = &row.corrected_by {
+        let created_by = if let Some(by) = &row.corrected_by {
             // The words are the corrector's.
-            let corrector = Writer::of(by);
-            metadata.insert(
-                "source".to_owned(),
-                source(is_ai(corrector, row.corrected_via.as_deref())),
-            );
-            if !is_users {
-                metadata.insert(
-                    "createdBy".to_owned(),
-                    corrector.map_or_else(|| by.to_string(), |who| who.id.to_owned()).into(),
-                );
+            let is_ai = is_ai(by, row.corrected_via.as_deref());
+            metadata.insert("source".to_owned(), source(is_ai));
+            metadata.remove(CREATED_BY);
+            // An integration that says only in which role it acts names nobody.
+            let is_nobody = matches!(by, Principal::Integration { acts_for: ActsFor::Role(_), .. });
+            let named = Writer::of(by).map(|who| who.id.to_owned());
+            named.or_else(|| (!is_nobody).then(|| by.to_string()))
+        } else {
+            let client = row.source.as_ref().and_then(|source| source.external_ref.as_deref());
+            let wrote_for_others =
+                writer.is_some_and(|writer| writer.is_confined && self.owner.1 != writer.id);
+            if wrote_for_others || is_mcp(client) || !metadata.contains_key("source") {
+                let is_ai = is_ai(&row.written_by, client) || wrote_for_others;
+                metadata.insert("source".to_owned(), source(is_ai));
             }
-            return;
-        }
-        let client = row.source.as_ref().and_then(|source| source.external_ref.as_deref());
-        let wrote_for_others =
-            writer.is_some_and(|writer| writer.is_confined && self.owner.1 != writer.id);
-        if wrote_for_others || is_mcp(client) || !metadata.contains_key("source") {
-            metadata.insert("source".to_owned(), source(is_ai(writer, client) || wrote_for_others));
-        }
-        if let Some(writer) = writer.filter(|_| !is_users)
-            && (wrote_for_others || !metadata.contains_key("createdBy"))
-        {
-            metadata.insert("createdBy".to_owned(), writer.id.into());
+            row.created_by.clone().or_else(|| writer.map(|writer| writer.id.to_owned()))
+        };
+        if let Some(by) = created_by.filter(|_| !is_users) {
+            metadata.insert(CREATED_BY.to_owned(), by.into());
         }
     }
 

@@ -127,11 +127,14 @@ struct Capture<'a, A> {
     ownership: Option<Ownership>,
     /// The records that it replaces.
     replaces: Option<Replacement>,
+    /// Who made it, as the policies of the binding answer it.
+    created_by: Option<String>,
 }
 
 impl<'a, A: Attempt> Capture<'a, A> {
     fn new(caller: &'a Caller, request: CaptureRequest, attempt: &'a A) -> Self {
-        Self { caller, request, attempt, kept: None, ownership: None, replaces: None }
+        let (kept, ownership, replaces, created_by) = (None, None, None, None);
+        Self { caller, request, attempt, kept, ownership, replaces, created_by }
     }
 
     /// The earlier records of the source, which are to be forgotten.
@@ -189,10 +192,12 @@ impl<A: Attempt> Step for Capture<'_, A> {
         let ownership =
             Ownership::of(&serving.binding, &self.request.scope, self.request.visibility)?;
         self.replaces = self.replacement(opened);
-        let CaptureRequest { scope, payload, .. } = &mut self.request;
-        let metadata = std::iter::once(&mut payload.metadata);
+        let CaptureRequest { scope, payload, metadata, .. } = &mut self.request;
+        // A provider may prefer what the request says to what the payload says.
+        let own = metadata.is_some().then_some(metadata);
+        let metadata = own.into_iter().chain([&mut payload.metadata]);
         let guard = host.policies.guard(&opened.operation().principal, &serving.binding);
-        guard.stamp(scope, metadata);
+        self.created_by = guard.stamp(scope, metadata).into_iter().flatten().next();
         let happened_at = self.attempt.happened_at();
         if self.request.mode == CaptureMode::CaptureResidue
             && ownership.visibility() == Visibility::Company
@@ -221,6 +226,10 @@ impl<A: Attempt> Step for Capture<'_, A> {
 
     fn ownership(&self) -> Option<&Ownership> {
         self.ownership.as_ref()
+    }
+
+    fn created_by(&self, _: usize) -> Option<&str> {
+        self.created_by.as_deref()
     }
 
     async fn intent(&mut self, _: &Operations, id: OperationId) -> Result<Writes, Refusal> {

@@ -129,6 +129,11 @@ pub trait Step: Send + Sync {
         None
     }
 
+    /// Who made the record of this number in the answer, where the writer names somebody.
+    fn created_by(&self, _number: usize) -> Option<&str> {
+        None
+    }
+
     /// The records that it names: without a binding key, the binding that has them answers.
     fn handles(&self) -> &[RecordHandle] {
         &[]
@@ -454,6 +459,7 @@ impl Operations {
             handle,
             origin: step.origin(number),
             write: step.record(number),
+            created_by: step.created_by(number),
         };
         let made: Vec<Made<'_>> = written.iter().enumerate().map(made).collect();
         self.note_rows(ending, &serving.binding, ownership, &made)

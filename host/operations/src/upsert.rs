@@ -63,11 +63,14 @@ struct Upsert {
     /// Records that would take the place of others and wait for a person, with their numbers in the
     /// request. The request has the rest.
     held: Vec<(usize, ReviewItem)>,
+    /// Who made each record of the request, as the policies of the binding answer it.
+    created_by: Vec<Option<String>>,
 }
 
 impl Upsert {
     fn new(request: UpsertRequest, author: Author) -> Self {
-        Self { request, author, ownership: None, row: None, held: Vec::new() }
+        let (held, created_by) = (Vec::new(), Vec::new());
+        Self { request, author, ownership: None, row: None, held, created_by }
     }
 
     /// The ownership of the records: what the request says, or that of the records which they
@@ -106,9 +109,11 @@ impl Upsert {
         opened: &Opened,
         binding: &Binding,
     ) -> Result<(), Refusal> {
-        let Self { request, author, .. } = self;
+        let Self { request, author, created_by, .. } = self;
+        let mut made_by = std::mem::take(created_by).into_iter();
         let mut kept = Vec::with_capacity(request.records.len());
         for (number, write) in std::mem::take(&mut request.records).into_iter().enumerate() {
+            let by = made_by.next();
             let verdict = match &write.id {
                 Some(id) => host
                     .holds_change(binding, author, id, Some(&write))
@@ -118,6 +123,7 @@ impl Upsert {
             };
             let Some((provider_record_id, verdict)) = verdict else {
                 kept.push(write);
+                created_by.extend(by);
                 continue;
             };
             let handle =
@@ -186,7 +192,7 @@ impl Step for Upsert {
         may_change(host, &guard, &serving.binding, ids).await?;
         let Self { request: UpsertRequest { scope, records, .. }, .. } = self;
         let metadata = records.iter_mut().map(|record| &mut record.metadata);
-        guard.stamp(scope, metadata);
+        self.created_by = guard.stamp(scope, metadata);
         private(serving, &mut self.request)?;
         opened.keep_payload(&serving.binding, &self.request);
         // The queue of an imported company comes with it.
@@ -213,6 +219,10 @@ impl Step for Upsert {
 
     fn record(&self, number: usize) -> Option<&RecordWrite> {
         self.request.records.get(number)
+    }
+
+    fn created_by(&self, number: usize) -> Option<&str> {
+        self.created_by.get(number)?.as_deref()
     }
 
     async fn call(

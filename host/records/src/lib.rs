@@ -11,6 +11,7 @@
 //! which the caller writes in one step with the operation's completion.
 
 mod binding_of;
+mod disown;
 mod expiry;
 mod expiry_index;
 mod forgotten;

@@ -15,7 +15,7 @@ pub struct Ownership {
     pub(super) is_asked: bool,
     /// The oldest time that a record gets from its request.
     pub(super) oldest: Option<Timestamp>,
-    /// When the host received the material, where it kept it before.
+    /// When the event happened that the material is of.
     pub(super) happened_at: Option<Timestamp>,
     /// The records that these replace once they count.
     pub(super) replaces: Option<Replacement>,

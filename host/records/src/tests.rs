@@ -160,6 +160,7 @@ fn row(id: &str, reader: &Reader) -> RecordRow {
         hook_agent_id: None,
         hook_run_id: None,
         written_by: Principal::Operator,
+        created_by: None,
         operation_id: OperationId::new(1, 1, 1),
         created_at: Timestamp::UNIX_EPOCH,
         expires_at: None,
@@ -231,7 +232,7 @@ impl Room {
 
     async fn rows_of(&self, write: &Write, ids: &[&str]) -> RowChanges {
         let handles: Vec<RecordHandle> = ids.iter().map(|id| handle(id)).collect();
-        let made = |handle| Made { handle, origin: None, write: None };
+        let made = |handle| Made { handle, origin: None, write: None, created_by: None };
         let made: Vec<Made<'_>> = handles.iter().map(made).collect();
         let by = (&write.writer, &write.ownership);
         let rules = (false, |_: &RecordRow| false);

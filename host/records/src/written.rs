@@ -17,6 +17,8 @@ pub struct Made<'a> {
     pub origin: Option<&'a RecordRow>,
     /// The record as it was asked for.
     pub write: Option<&'a RecordWrite>,
+    /// Who made it, where its writer names somebody.
+    pub created_by: Option<&'a str>,
 }
 
 impl Records {
@@ -122,6 +124,7 @@ fn new_row(
         hook_agent_id,
         hook_run_id,
         written_by: operation.principal.clone(),
+        created_by: one.created_by.map(str::to_owned),
         operation_id: operation.id,
         created_at: operation.started_at,
         expires_at: one.write.and_then(|write| write.expires_at),
@@ -146,6 +149,7 @@ fn imported_row(operation: &Operation, binding: &Binding, snippet: &Snippet) -> 
         hook_agent_id: None,
         hook_run_id: None,
         written_by: operation.principal.clone(),
+        created_by: None,
         operation_id: operation.id,
         created_at: snippet.created_at.unwrap_or(operation.started_at),
         expires_at: snippet.expires_at,

@@ -104,6 +104,18 @@ impl Principal {
         }
     }
 
+    /// The same without the name of this agent or person, with the same rights. `None`: it does not
+    /// name them.
+    pub fn without(&self, id: &str) -> Option<Self> {
+        Writer::of(self).filter(|writer| writer.id == id)?;
+        let (name, role) = match self {
+            Self::Integration { name, acts_for } => (name.as_str(), acts_for.role()),
+            // An agent's token has no other name.
+            _ => ("forgotten", Role::Agent),
+        };
+        Some(Self::Integration { name: name.to_owned(), acts_for: ActsFor::Role(role) })
+    }
+
     /// Whether it is an operator or a company's administrator, by itself or through an integration.
     pub fn is_administrator(&self) -> bool {
         let is_such = |role| matches!(role, Role::Operator | Role::CompanyAdministrator);

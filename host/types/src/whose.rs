@@ -41,6 +41,9 @@ pub struct RecordRow {
     pub hook_run_id: Option<String>,
     /// Its last writer, such as `agent:ada`.
     pub written_by: Principal,
+    /// Who made it, where its writer names somebody, as a system in front does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_by: Option<String>,
     /// The operation that wrote it last.
     pub operation_id: OperationId,
     /// When it was first written.
@@ -74,6 +77,28 @@ impl RecordRow {
     /// Whether it is for an agent only.
     pub fn is_agents(&self) -> bool {
         self.visibility == Visibility::Agent
+    }
+
+    /// The same without the agent or the person of this id, who wrote or corrected the record or
+    /// whom its scope names as the agent. `None`: it names no such one.
+    #[must_use]
+    pub fn without(&self, id: &str) -> Option<Self> {
+        let mut row = self.clone();
+        let is_named = |agent: &mut AgentId| agent.as_str() == id;
+        row.created_by.take_if(|by| by == id);
+        row.hook_agent_id.take_if(is_named);
+        row.scope.agent_id.take_if(is_named);
+        row.scope.actor_agent_id.take_if(is_named);
+        let replaced = row.replaces.as_mut().map(|replaces| &mut replaces.principal);
+        for by in [Some(&mut row.written_by), row.corrected_by.as_mut(), replaced] {
+            by.into_iter().for_each(|by| *by = by.without(id).unwrap_or_else(|| by.clone()));
+        }
+        let asserted = row.source.as_mut().and_then(|source| source.asserted_by.as_mut());
+        asserted.into_iter().for_each(|by| {
+            let named = by.parse().ok().and_then(|by: Principal| by.without(id));
+            *by = named.map_or_else(|| by.clone(), |by| by.to_string());
+        });
+        (row != *self).then_some(row)
     }
 }
 

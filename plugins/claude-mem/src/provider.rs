@@ -21,6 +21,8 @@ use crate::config::Config;
 const PAGE: usize = 100;
 /// The most words of a query that are asked for one by one: the longest ones.
 const WORDS: usize = 8;
+/// The oldest claude-mem that has all that is asked of it.
+const OLDEST: (u64, u64, u64) = (13, 24, 23);
 /// Characters of the text that begin an observation's title.
 const TITLE: usize = 60;
 
@@ -213,12 +215,52 @@ impl Elsewhere for ClaudeMem {
 impl Health for ClaudeMem {
     fn check_health(&mut self) -> Result<Report, types::Error> {
         let version: String = self.http.get("/api/health").at("/version").answer()?;
+        if is_older(&version, OLDEST) {
+            let (major, minor, patch) = OLDEST;
+            let message = format!(
+                "claude-mem {version} at {} is too old: this provider needs \
+                 {major}.{minor}.{patch} or later; update claude-mem there and start its worker \
+                 again",
+                self.config.url
+            );
+            return Err(types::Error::unavailable(message, None));
+        }
         Ok(Report { summary: format!("claude-mem {version} answers at {}", self.config.url) })
     }
+}
+
+/// Whether a version is before another one. A pre-release is before its release. What cannot be
+/// read is not known to be older.
+fn is_older(version: &str, than: (u64, u64, u64)) -> bool {
+    let release = version.split('+').next().unwrap_or_default();
+    let (numbers, is_early) = match release.trim_start_matches('v').split_once('-') {
+        Some((numbers, _)) => (numbers, true),
+        None => (release.trim_start_matches('v'), false),
+    };
+    let mut parts = numbers.split('.').map(|part| part.parse().ok());
+    let mut next = || parts.next().unwrap_or(Some(0));
+    let (Some(major), Some(minor), Some(patch)) = (next(), next(), next()) else { return false };
+    let found: (u64, u64, u64) = (major, minor, patch);
+    found < than || (found == than && is_early)
 }
 
 /// A number that tells texts apart, FNV-1a. Nothing but which observations claude-mem takes for one
 /// depends on it.
 fn fingerprint(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_by_their_numbers() {
+        for version in ["13.24.22", "13.9.99", "12.99.0", "v13.24.22", "13.24.23-beta.1", "13.24"] {
+            assert!(is_older(version, OLDEST), "{version}");
+        }
+        for version in ["13.24.23", "13.24.100", "13.25", "14.0.0-rc.1+5", "v13.25.3", "main", ""] {
+            assert!(!is_older(version, OLDEST), "{version}");
+        }
+    }
 }

@@ -3,11 +3,12 @@
 use memhost_sdk::types::Error;
 use serde_json::{Map, Value};
 
+use crate::bound::is_bound;
 use crate::item::Item;
 use crate::kind::Kind;
 
-/// An item with the members that metadata sets: `kind`, `confidence`, `tags`, `expiresAt`. The rest
-/// is stored unchanged.
+/// An item with the members that metadata sets: `kind`, `confidence`, `tags`, `expiresAt` and its
+/// scope. The rest is stored unchanged.
 ///
 /// # Errors
 /// `invalid-request` that names the member.
@@ -61,6 +62,7 @@ pub(crate) fn described(
             }
         },
     }
+    item.is_bound = is_bound(&mut metadata, &item.place, field)?;
     // The provider's own members are not read from the caller, not even if an earlier answer had
     // them.
     for own in [

@@ -23,8 +23,8 @@ pub(crate) fn written(operation: &str, number: usize) -> String {
     format!("written-{}", hash(&["written", operation, &number.to_string()]))
 }
 
-/// The id of a statement in a place: said twice, it is one record.
-pub(crate) fn statement(kind: Kind, text: &str, place: &Place) -> String {
+/// The id of a statement in a place, bound to its project or not: said twice, it is one record.
+pub(crate) fn statement(kind: Kind, text: &str, place: &Place, is_bound: bool) -> String {
     let words: Vec<String> = text
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
@@ -32,7 +32,8 @@ pub(crate) fn statement(kind: Kind, text: &str, place: &Place) -> String {
         .collect();
     let part =
         |part: &Option<String>| part.as_ref().map_or("-".to_owned(), |text| format!("+{text}"));
-    let project = if kind.is_project_scoped() { part(&place.project) } else { "-".to_owned() };
+    let project =
+        if is_bound || kind.is_project_scoped() { part(&place.project) } else { "-".to_owned() };
     let (agent, subject, namespace) =
         (part(&place.agent), part(&place.subject), part(&place.namespace));
     // `C++` and `C#` have the same words but are not the same text.
@@ -75,7 +76,7 @@ mod tests {
             ..Place::default()
         };
         let other = Place { project: Some("q".to_owned()), ..place.clone() };
-        let name = statement;
+        let name = |kind, text: &str, place: &Place| statement(kind, text, place, false);
         assert_eq!(
             name(Kind::Fact, "The  meeting is on Friday!", &place),
             name(Kind::Fact, "the meeting is on friday", &place)
@@ -89,5 +90,7 @@ mod tests {
             "facts are of no project"
         );
         assert_ne!(name(Kind::Decision, "x", &place), name(Kind::Decision, "x", &other));
+        let bound = |place| statement(Kind::Fact, "x", place, true);
+        assert_ne!(bound(&place), bound(&other), "but those that say so");
     }
 }

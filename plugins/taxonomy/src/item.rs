@@ -5,6 +5,7 @@ use memhost_sdk::types::{Scope, Score, Snippet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::bound::PROJECT;
 use crate::kind::Kind;
 use crate::pii;
 use crate::place::{Place, Source};
@@ -53,6 +54,9 @@ pub(crate) struct Item {
     pub(crate) tags: Vec<String>,
     pub(crate) extracted: Option<Extracted>,
     pub(crate) place: Place,
+    /// Whether it is its project's only, whatever its kind.
+    #[serde(default)]
+    pub(crate) is_bound: bool,
     pub(crate) source: Option<Source>,
     /// As the caller sent it.
     pub(crate) metadata: Option<Map<String, Value>>,
@@ -155,6 +159,10 @@ impl Item {
         if let Some(at) = self.triggered_at {
             set("triggeredAt", at.to_string().into());
         }
+        if self.is_bound {
+            set("scopeType", PROJECT.into());
+            set("scopeId", self.place.project.clone().into());
+        }
         // Uses are counted for what ages.
         if self.kind == Kind::Fact {
             set("useCount", used.map_or(0, |used| used.count).into());
@@ -188,8 +196,8 @@ impl Item {
         }
     }
 
-    /// Whether a scope may see it: by the contract's partitions, and for project-scoped kinds by
-    /// the project.
+    /// Whether a scope may see it: by the contract's partitions, and by the project where its kind
+    /// is project-scoped or it is bound.
     pub(crate) fn is_visible(&self, scope: &Scope) -> bool {
         let fits = |of_item: &Option<String>, of_scope: &Option<String>| {
             of_item.is_none() || of_scope.is_none() || of_item == of_scope
@@ -197,7 +205,8 @@ impl Item {
         fits(&self.place.agent, &scope.agent_id)
             && fits(&self.place.subject, &scope.subject_id)
             && fits(&self.place.namespace, &scope.namespace)
-            && (!self.kind.is_project_scoped() || fits(&self.place.project, &scope.project_id))
+            && (!(self.is_bound || self.kind.is_project_scoped())
+                || fits(&self.place.project, &scope.project_id))
     }
 }
 

@@ -3,6 +3,7 @@
 //! confidence and personal data. Approved items live as long as their kind. It depends on
 //! `memhost-sdk`, `memhost-extract` and `memhost-pii` only.
 
+mod bound;
 mod clock;
 mod config;
 mod described;

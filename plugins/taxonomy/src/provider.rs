@@ -196,6 +196,8 @@ impl Correction for Taxonomy {
             if !has_time {
                 item.created_at = before.created_at;
             }
+            // A correction takes nothing out of its project.
+            item.is_bound |= before.is_bound;
             self.store.write(Batch::new(), vec![item], &[])?;
         }
         Ok(CorrectResponse { record_id: request.id, superseded: None, usage: Vec::new() })

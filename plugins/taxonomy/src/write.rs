@@ -83,6 +83,7 @@ pub(crate) fn item(
         tags: Vec::new(),
         extracted: None,
         place: writing.place.clone(),
+        is_bound: false,
         source: write.source.as_ref().map(Source::from).or_else(|| writing.source.cloned()),
         metadata: None,
         operation: writing.operation.to_owned(),

@@ -52,7 +52,7 @@ pub(super) async fn as_person(
     gateway.send(method, path, body.map(|body| body.to_string()), &headers).await
 }
 
-async fn preamble(gateway: &Api, user: &str, drive: &str) -> String {
+pub(super) async fn preamble(gateway: &Api, user: &str, drive: &str) -> String {
     let query = json!({
         "scope": {"companyId": "acme", "namespace": drive}, "query": "", "intent": "agent_preamble",
     });
@@ -61,7 +61,7 @@ async fn preamble(gateway: &Api, user: &str, drive: &str) -> String {
     answer["profileSummary"].as_str().unwrap_or_default().to_owned()
 }
 
-async fn users(gateway: &Api, user: &str) -> Value {
+pub(super) async fn users(gateway: &Api, user: &str) -> Value {
     as_person(gateway, Method::Get, "/api/memory/user", (user, "agent"), None).await.fine()
 }
 

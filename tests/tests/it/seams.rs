@@ -34,9 +34,19 @@ impl WritePolicy for Policy {
         }
     }
 
-    fn stamp(&self, _: &Principal, scope: &Scope, metadata: &mut Option<JsonObject>) {
+    fn stamp(
+        &self,
+        _: &Principal,
+        scope: &Scope,
+        metadata: &mut Option<JsonObject>,
+    ) -> Option<String> {
         let project = scope.project_id.clone().unwrap_or_default();
         metadata.get_or_insert_default().insert("project".to_owned(), project.into());
+        None
+    }
+
+    fn leaver<'a>(&self, _: &'a Scope) -> Option<&'a str> {
+        None
     }
 
     fn may_change_all(&self, _: &Principal) -> bool {

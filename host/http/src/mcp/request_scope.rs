@@ -11,7 +11,7 @@ use rmcp::service::RequestContext;
 use super::error::McpError;
 use crate::auth::header_text;
 use memhost_core::{ActAs, Caller};
-use memhost_types::{BindingKey, Scope, SourceKind, SourceRef};
+use memhost_types::{BindingKey, Principal, Role, Scope, SourceKind, SourceRef};
 
 /// One request's caller and scope.
 #[derive(Debug, Clone)]
@@ -150,7 +150,8 @@ pub fn client_label(name: &str, title: Option<&str>, version: &str) -> Option<St
 }
 
 /// The name of the client: what it calls itself, else what its HTTP library says. Where these name
-/// a library only, the token says more.
+/// a library only, the token says more. For whom an integration acts is no part of it: providers
+/// keep the name with their records, also when that person is deleted.
 fn client_name(client: Option<&Implementation>, headers: &HeaderMap, caller: &Caller) -> String {
     let told =
         client.map(|client| client_label(&client.name, client.title.as_deref(), &client.version));
@@ -159,7 +160,12 @@ fn client_name(client: Option<&Implementation>, headers: &HeaderMap, caller: &Ca
         |agent: &String| !is_of_a_library(agent.split(['/', ' ']).next().unwrap_or_default());
     let agent = || headers.get(USER_AGENT)?.to_str().ok().map(str::to_owned).filter(is_program);
     let named = told.flatten().or_else(agent);
-    named.unwrap_or_else(|| caller.principal().to_string())
+    named.unwrap_or_else(|| match caller.principal() {
+        Principal::Integration { name, .. } => {
+            Principal::Token { role: Role::Integration, name: name.clone() }.to_string()
+        }
+        by => by.to_string(),
+    })
 }
 
 /// The surface as operations show it: `mcp:` and the client's name.

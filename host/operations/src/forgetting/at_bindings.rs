@@ -47,6 +47,9 @@ impl Operations {
                 false => self.forget_at(caller, &wanted, binding).await?,
             };
             at.protected = self.protected_at(&wanted, binding).await?;
+            if let Some(leaver) = wanted.leaver() {
+                self.records.disown(binding, leaver).await?;
+            }
             is_complete &= at.error.is_none();
             bindings.push(at);
         }

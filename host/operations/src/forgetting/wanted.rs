@@ -39,6 +39,14 @@ impl Wanted {
         }
     }
 
+    /// Whose name goes from the records that stay.
+    pub(super) fn leaver(&self) -> Option<&str> {
+        match self.what {
+            What::Sources(_) => None,
+            What::Scope => self.guard.leaver(&self.scope),
+        }
+    }
+
     /// What leaves traces beside the records that are known, for this operation.
     pub(super) fn origin(&self, by: OperationId) -> Origin<'_> {
         match &self.what {

@@ -79,7 +79,7 @@ async fn a_record_that_the_policy_keeps_keeps_its_row() {
     room.write(&Reader::Nobody, &["r"]).await;
     let before = room.row("r").await.unwrap();
     let write = room.begin(&agent("carol"), Some(Visibility::Agent)).await;
-    let made = [Made { handle: &handle("r"), origin: None, write: None }];
+    let made = [Made { handle: &handle("r"), origin: None, write: None, created_by: None }];
     let by = (&write.writer, &write.ownership);
     let changes = room
         .records
@@ -131,7 +131,7 @@ async fn the_source_and_the_end_of_one_record_come_before_those_of_the_request()
     };
     let mut write = room.begin(&Reader::Nobody, None).await;
     write.operation.source = Some(source(|source| source.run_id = Some("run".to_owned())));
-    let made = [Made { handle: &handle("r"), origin: None, write: Some(&asked) }];
+    let made = [Made { handle: &handle("r"), origin: None, write: Some(&asked), created_by: None }];
     let by = (&write.writer, &write.ownership);
     let rules = (false, |_: &RecordRow| false);
     let changes =
@@ -150,7 +150,8 @@ async fn a_correction_says_who_corrected_and_keeps_where_the_record_came_from() 
     operation.principal = ada.clone();
     operation.source = Some(source(|source| source.external_ref = Some("mcp:x/1".to_owned())));
     let ownership = Ownership::like(&origin);
-    let made = [Made { handle: &handle("new"), origin: Some(&origin), write: None }];
+    let made =
+        [Made { handle: &handle("new"), origin: Some(&origin), write: None, created_by: None }];
     let by = (&agent("ada"), &ownership);
     let rules = (false, |_: &RecordRow| false);
     let changes = room.records.written(&operation, &room.binding, by, &made, rules).await.unwrap();
@@ -168,7 +169,8 @@ async fn the_import_of_a_company_carries_rows_over() {
     let origin = RecordRow { written_by: Principal::System, ..row("old", &agent("ada")) };
     room.put(room.records.write(&origin, None).unwrap()).await;
     let write = room.begin(&Reader::All, None).await;
-    let made = [Made { handle: &handle("new"), origin: Some(&origin), write: None }];
+    let made =
+        [Made { handle: &handle("new"), origin: Some(&origin), write: None, created_by: None }];
     let by = (&write.writer, &write.ownership);
     let rules = (true, |_: &RecordRow| false);
     let changes =
@@ -193,7 +195,7 @@ async fn rows_are_locked_only_where_something_may_be_private() {
         let operation = operation(9, OperationKind::RecordUpsert, scope_of(reader));
         let asked = Some(visibility_of(reader));
         let ownership = Ownership::of(&room.binding, &operation.scope, asked).unwrap();
-        let made = [Made { handle: &handle("r"), origin: None, write: None }];
+        let made = [Made { handle: &handle("r"), origin: None, write: None, created_by: None }];
         let rules = (false, |_: &RecordRow| false);
         let by = (reader, &ownership);
         room.records.written(&operation, &room.binding, by, &made, rules).await.unwrap().lock

@@ -245,3 +245,20 @@ fn the_tree_is_the_timeline() {
         assert!(matches!(error, Error::NotFound(_)), "{gone}: {error:?}");
     }
 }
+
+#[test]
+fn a_worker_that_is_too_old_is_not_healthy() {
+    let server = server::start();
+    let mut mem = open(json!({}));
+    for version in ["13.24.22", "12.0.0", "13.24.23-rc.1"] {
+        version.clone_into(&mut server.borrow_mut().version);
+        let refused = format!("{:?}", mem.check_health().unwrap_err());
+        for said in [version, "13.24.23 or later", "update claude-mem"] {
+            assert!(refused.contains(said), "{version}: {refused}");
+        }
+    }
+    for version in ["13.24.23", "13.30.0", "14.0.0"] {
+        version.clone_into(&mut server.borrow_mut().version);
+        assert!(mem.check_health().unwrap().summary.starts_with(&format!("claude-mem {version}")));
+    }
+}

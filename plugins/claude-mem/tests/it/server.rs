@@ -14,6 +14,7 @@ pub(crate) struct State {
     pub(crate) sessions: BTreeMap<String, String>,
     pub(crate) uses: Vec<Value>,
     pub(crate) processing: Value,
+    pub(crate) version: String,
     last: u64,
 }
 
@@ -21,6 +22,7 @@ pub(crate) type Server = Rc<RefCell<State>>;
 
 pub(crate) fn start() -> Server {
     let server = Server::default();
+    "13.25.3".clone_into(&mut server.borrow_mut().version);
     let inner = Rc::clone(&server);
     serve(move |sent| Ok(inner.borrow_mut().answer(sent)));
     server
@@ -66,7 +68,9 @@ impl State {
         let text = |name: &str| sent.body[name].as_str().unwrap().to_owned();
         let parts: Vec<_> = sent.path.strip_prefix("/api/").unwrap().split('/').collect();
         match (sent.method, parts.as_slice()) {
-            ("GET", ["health"]) => Answer::json(200, json!({"status": "ok", "version": "13.25.3"})),
+            ("GET", ["health"]) => {
+                Answer::json(200, json!({"status": "ok", "version": self.version}))
+            }
             ("POST", ["memory", "save"]) => {
                 let (narrative, title, project) =
                     (text("text").trim().to_owned(), text("title"), text("project"));

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::jobs::{Job, Reading, shown};
 use super::{Said, Taxonomy};
+use crate::bound::is_bound;
 use crate::clock::now;
 use crate::excluded::{Offered, excluded};
 use crate::extract::{candidates, is_machine, sentences};
@@ -20,7 +21,10 @@ impl Taxonomy {
         if let Some(job) = self.jobs.find(&id)? {
             return Ok(answer(shown(&job, &request.scope.company_id)));
         }
-        let metadata = merged(request)?;
+        let mut metadata = merged(request)?;
+        let place = Place::from(&request.scope);
+        let is_bound = metadata.as_mut().map(|members| is_bound(members, &place, "payload"));
+        let is_bound = is_bound.transpose()?.unwrap_or_default();
         let text = contents(&request.payload, metadata.as_ref(), false)?;
         if text.trim().is_empty() {
             return Ok(CaptureResponse::default());
@@ -29,8 +33,8 @@ impl Taxonomy {
         let hook = request.hook.as_ref();
         // `by Friday` means the Friday after the day on which it was said.
         let said_at = hook.and_then(|hook| hook.triggered_at.parse().ok()).unwrap_or(submitted);
-        let mut reading =
-            Reading::new(Place::from(&request.scope), Source::from(&request.source), said_at);
+        let mut reading = Reading::new(place, Source::from(&request.source), said_at);
+        reading.is_bound = is_bound;
         reading.is_told_when = hook.is_some();
         reading.hook_kind = hook.map(|hook| hook_name(&hook.hook_kind));
         let job = Job::new(id, submitted.into(), reading);

@@ -29,6 +29,9 @@ const KEPT_DAYS: i64 = 30;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Reading {
     place: Place,
+    /// Whether its items are of the project of the place only.
+    #[serde(default)]
+    pub(super) is_bound: bool,
     source: Source,
     pub(super) hook_kind: Option<String>,
     pub(super) said_at: Timestamp,
@@ -51,7 +54,8 @@ pub(super) struct Jobs {
 
 impl Reading {
     pub(super) fn new(place: Place, source: Source, said_at: Timestamp) -> Self {
-        Self { place, source, hook_kind: None, said_at, is_told_when: false, next: 0 }
+        let (is_bound, hook_kind, is_told_when, next) = (false, None, false, 0);
+        Self { place, is_bound, source, hook_kind, said_at, is_told_when, next }
     }
 }
 
@@ -174,7 +178,8 @@ impl Taxonomy {
                 below += 1;
                 continue;
             }
-            let name = id::statement(candidate.kind, &candidate.text, &job.work.place);
+            let name =
+                id::statement(candidate.kind, &candidate.text, &job.work.place, job.work.is_bound);
             if items.iter().any(|item| item.id == name) {
                 continue;
             }
@@ -234,6 +239,7 @@ impl Taxonomy {
                 evidence: if is_clean { pii::redact(&evidence) } else { evidence },
             }),
             place: job.work.place.clone(),
+            is_bound: job.work.is_bound,
             source: Some(job.work.source.clone()),
             metadata: None,
             operation: job.id.clone(),
