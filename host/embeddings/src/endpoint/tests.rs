@@ -174,7 +174,11 @@ fn all_requests_of_a_batch_have_one_deadline() {
     });
     let long = "ä".repeat(32 << 10);
     let error = endpoint
-        .ask_or_cut(&[long], Instant::now() + Duration::from_millis(250))
+        .ask_or_cut(
+            &[long],
+            Instant::now() + Duration::from_millis(250),
+            &OutgoingCounter::default(),
+        )
         .unwrap_err()
         .to_string();
     assert!(error.contains("failed"), "{error}");

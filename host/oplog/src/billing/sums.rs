@@ -137,6 +137,13 @@ pub struct SumsQuery {
     pub binding_key: Option<BindingKey>,
 }
 
+impl SumsQuery {
+    /// Whether it asks for this row's binding.
+    pub(super) fn is_for(&self, key: &RollupKey) -> bool {
+        self.binding_key.as_ref().is_none_or(|wanted| key.binding_key.as_ref() == Some(wanted))
+    }
+}
+
 impl Ledger {
     /// Sums over a company's operations, and over `further`, which the store does not have yet.
     ///
@@ -154,11 +161,7 @@ impl Ledger {
         let further = further.into_iter().filter(|(key, _)| (since..=until).contains(&key.day));
         let stored = self.store.rollups(company, since, until).await?;
         for (key, sums) in stored.into_iter().chain(further) {
-            if query
-                .binding_key
-                .as_ref()
-                .is_some_and(|wanted| key.binding_key.as_ref() != Some(wanted))
-            {
+            if key.origin.is_some() || !query.is_for(&key) {
                 continue;
             }
             total.add(&sums);

@@ -190,7 +190,7 @@ pub(super) fn sum(company: &CompanyId, key: &RollupKey) -> Vec<u8> {
         &key.provider,
         key.model.as_deref().unwrap_or_default(),
     ];
-    for part in parts {
+    for part in parts.into_iter().chain(key.origin.as_deref()) {
         bytes.extend_from_slice(&u32::try_from(part.len()).unwrap_or(u32::MAX).to_be_bytes());
         bytes.extend_from_slice(part.as_bytes());
     }
