@@ -100,7 +100,7 @@ async fn clients_and_hooks_trust_the_certificate_authority_that_they_are_given()
     assert_eq!(done.code, 0, "{}", done.err);
 
     let mcp = words(&format!("mcp --url {url} --token t --company acme --ca {roots}"));
-    let hook = words(&format!("agent-hooks claude-code --url {url} --company acme"));
+    let hook = words(&format!("agent-hooks claude --url {url} --company acme"));
     let event = json!({
         "session_id": "s", "hook_event_name": "SessionStart", "source": "startup",
         "cwd": home.path(), "transcript_path": home.path().join("t.jsonl"),
