@@ -136,7 +136,7 @@ fn enqueue(signals: &Signals<'_>, settings: &Settings, state: &State) -> bool {
                 let until = Instant::now() + DIRECT;
                 let body = entry.body.to_string();
                 let _ = http::post(
-                    &settings.url,
+                    settings.host(),
                     settings.token.as_deref(),
                     &entry.path,
                     body.as_bytes(),
@@ -155,7 +155,7 @@ fn print_recall(signals: &Signals<'_>, hydrate: &Value, settings: &Settings, sta
     }
     let until = Instant::now() + settings.deadline;
     let answer = http::post(
-        &settings.url,
+        settings.host(),
         settings.token.as_deref(),
         &signals.hooks_path(),
         hydrate.to_string().as_bytes(),

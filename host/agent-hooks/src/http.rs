@@ -1,11 +1,13 @@
 //! One `POST` to a host with `ureq`. The deadline covers everything: name look-up, connecting,
 //! sending and receiving.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ureq::Agent;
 use ureq::unversioned::resolver::DefaultResolver;
 
+use super::trust::trusting;
 use super::unix_socket::UnixConnector;
 
 /// How long connecting to a host on this machine may take.
@@ -39,12 +41,19 @@ impl From<ureq::Error> for RequestError {
 /// The status and the body of an answer, also of a refusal.
 pub(super) type Answer = Result<(u16, Vec<u8>), RequestError>;
 
-/// Sends a JSON body to `url` + `path` and returns the answer, if all of it arrives before `until`.
-///
-/// `url` is `http://…`, `https://…` or `unix:` and the path of a socket. Redirects are not
-/// followed: they would carry the token to another address.
+/// A host, and the file of the certificate authorities that sign for it, if not the well-known
+/// ones.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Host<'a> {
+    /// `http://…`, `https://…` or `unix:` and the path of a socket.
+    pub(super) url: &'a str,
+    pub(super) ca: Option<&'a Path>,
+}
+
+/// Sends a JSON body to the host's `path` and returns the answer, if all of it arrives before
+/// `until`. Redirects are not followed: they would carry the token to another address.
 pub(super) fn post(
-    url: &str,
+    host: Host<'_>,
     token: Option<&str>,
     path: &str,
     body: &[u8],
@@ -54,7 +63,7 @@ pub(super) fn post(
     if remaining < Duration::from_millis(1) {
         return Err(RequestError::TimedOut);
     }
-    let (base, agent) = agent_for(url, remaining);
+    let (base, agent) = agent_for(host, remaining)?;
     let mut request =
         agent.post(format!("{base}{path}")).header("content-type", "application/json");
     if let Some(token) = token {
@@ -65,22 +74,25 @@ pub(super) fn post(
     Ok((response.status().as_u16(), body))
 }
 
-/// Asks for `url` + `path`, and returns the status of the answer.
+/// Asks for the host's `path`, and returns the status of the answer.
 pub(super) fn status(
-    url: &str,
+    host: Host<'_>,
     token: &str,
     path: &str,
     limit: Duration,
 ) -> Result<u16, RequestError> {
-    let (base, agent) = agent_for(url, limit);
+    let (base, agent) = agent_for(host, limit)?;
     let request =
         agent.get(format!("{base}{path}")).header("authorization", format!("Bearer {token}"));
     Ok(request.call()?.status().as_u16())
 }
 
 /// The first part of the address, and the client for it.
-fn agent_for(url: &str, remaining: Duration) -> (&str, Agent) {
-    let config = Agent::config_builder()
+fn agent_for(
+    Host { url, ca }: Host<'_>,
+    remaining: Duration,
+) -> Result<(&str, Agent), RequestError> {
+    let mut config = Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
         .timeout_global(Some(remaining));
@@ -90,14 +102,17 @@ fn agent_for(url: &str, remaining: Duration) -> (&str, Agent) {
             UnixConnector::new(socket.into()),
             DefaultResolver::default(),
         );
-        return ("http://localhost", agent);
+        return Ok(("http://localhost", agent));
+    }
+    if let Some(ca) = ca.filter(|_| url.starts_with("https://")) {
+        config = config.tls_config(trusting(ca).map_err(RequestError::Unreachable)?);
     }
     let config = match url.strip_prefix("http://") {
         // Hosts of plain HTTP are near, and no proxy is between.
         Some(rest) => config.proxy(None).timeout_connect(Some(connect_limit(rest))).build(),
         None => config.build(),
     };
-    (url.trim_end_matches('/'), Agent::new_with_config(config))
+    Ok((url.trim_end_matches('/'), Agent::new_with_config(config)))
 }
 
 fn connect_limit(authority: &str) -> Duration {
@@ -143,7 +158,7 @@ mod tests {
     }
 
     fn call(url: &str, deadline: Duration) -> Answer {
-        post(url, Some("secret"), "/events", b"{}", Instant::now() + deadline)
+        post(Host { url, ca: None }, Some("secret"), "/events", b"{}", Instant::now() + deadline)
     }
 
     #[test]

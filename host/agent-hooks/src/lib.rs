@@ -31,9 +31,11 @@ mod spool_command;
 mod state;
 mod tools;
 mod transcript;
+mod trust;
 mod unix_socket;
 mod whose_token;
 
 pub use command::{AgentHooksCommand, is_hook, run};
 pub use error::HooksError;
+pub use trust::trusting;
 pub use unix_socket::UnixConnector;

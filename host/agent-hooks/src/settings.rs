@@ -13,7 +13,9 @@ use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::http::Host;
 use super::project::clean;
+use super::trust::trusting;
 
 const DEFAULT_URL: &str = "http://127.0.0.1:7600";
 
@@ -46,6 +48,9 @@ pub(super) struct HookArgs {
     /// The host: http://…, https://… or unix:/path/of/socket [env: MEMHOST_URL]
     #[arg(long, value_name = "URL")]
     pub(super) url: Option<String>,
+    /// PEM file with the certificate authorities to trust for an https URL [env: MEMHOST_CA]
+    #[arg(long, value_name = "FILE")]
+    pub(super) ca: Option<PathBuf>,
     /// The company [env: MEMHOST_COMPANY, PAPERCLIP_COMPANY_ID]
     #[arg(long, short, value_name = "ID")]
     pub(super) company: Option<String>,
@@ -94,6 +99,7 @@ impl HookArgs {
         add("--deadline-ms", self.deadline_ms.map(|ms| ms.to_string()));
         add("--token-budget", self.token_budget.map(|tokens| tokens.to_string()));
         // The command will run in another directory.
+        add("--ca", self.ca.as_ref().map(|path| whole(path).display().to_string()));
         add("--config", self.config.as_ref().map(|path| whole(path).display().to_string()));
         if self.no_capture {
             words.push("--no-capture".to_owned());
@@ -107,6 +113,7 @@ impl HookArgs {
 #[serde(default, deny_unknown_fields)]
 struct SettingsFile {
     url: Option<String>,
+    ca: Option<PathBuf>,
     company: Option<String>,
     agent: Option<String>,
     project: Option<String>,
@@ -144,6 +151,7 @@ struct ContextsFile {
 #[serde(default)]
 struct Context {
     url: Option<String>,
+    ca: Option<PathBuf>,
     company: Option<String>,
     agent: Option<String>,
     token: Option<String>,
@@ -156,6 +164,8 @@ pub(super) struct Settings {
     /// The tool that they are for; empty outside of a tool.
     pub(super) tool: String,
     pub(super) url: String,
+    /// The certificate authorities to trust.
+    pub(super) ca: Option<PathBuf>,
     /// The company; without one there is nothing to do.
     pub(super) company: Option<String>,
     /// The agent that acts; the token may say it, too.
@@ -207,6 +217,15 @@ impl Settings {
             file.agent = own.agent.or(file.agent);
         }
         let context = context(args, &mut warnings);
+        let beside = |file: Option<PathBuf>, ca: Option<PathBuf>| {
+            ca.map(|ca| file.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).join(ca))
+        };
+        let ca = (args.ca.clone().or_else(|| env_path("MEMHOST_CA")))
+            .or_else(|| beside(config_path(args), file.ca))
+            .or_else(|| beside(contexts_path(), context.ca));
+        if let Some(Err(why)) = ca.as_deref().map(trusting) {
+            warnings.push(why);
+        }
         let without_slash = |url: String| url.trim_end_matches('/').to_owned();
         let (of_file, of_context) = (file.url.map(without_slash), context.url.map(without_slash));
         let url = args.url.clone().or_else(|| env_text("MEMHOST_URL")).map(without_slash);
@@ -236,6 +255,7 @@ impl Settings {
         let settings = Self {
             tool: tool.to_owned(),
             url,
+            ca,
             company: either(&args.company, "MEMHOST_COMPANY", "PAPERCLIP_COMPANY_ID", company),
             agent: either(&args.agent, "MEMHOST_AGENT", "PAPERCLIP_AGENT_ID", agent),
             project: args
@@ -264,6 +284,11 @@ impl Settings {
             spool_bytes: file.spool_bytes.unwrap_or(8 << 20).clamp(4 << 10, 1 << 30),
         };
         (settings, warnings)
+    }
+
+    /// The host that requests go to.
+    pub(super) fn host(&self) -> Host<'_> {
+        Host { url: &self.url, ca: self.ca.as_deref() }
     }
 }
 
@@ -296,6 +321,10 @@ pub(super) fn config_path(args: &HookArgs) -> Option<PathBuf> {
         .or_else(|| configuration("agent-hooks.toml"))
 }
 
+fn contexts_path() -> Option<PathBuf> {
+    env_path("MEMHOST_CLI_CONFIG").or_else(|| configuration("config.toml"))
+}
+
 /// Whether the settings file of the hooks has a token for this tool, or for all.
 pub(super) fn holds_token(path: &Path, tool: &str) -> bool {
     let file: SettingsFile = read(path, &mut Vec::new());
@@ -313,7 +342,7 @@ fn read_settings(path: &Path, warnings: &mut Vec<String>) -> SettingsFile {
 }
 
 fn context(args: &HookArgs, warnings: &mut Vec<String>) -> Context {
-    let Some(path) = env_path("MEMHOST_CLI_CONFIG").or_else(|| configuration("config.toml")) else {
+    let Some(path) = contexts_path() else {
         return Context::default();
     };
     let mut file: ContextsFile = read(&path, warnings);

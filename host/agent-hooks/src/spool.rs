@@ -14,7 +14,7 @@ use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::http::{self, RequestError};
+use super::http::{self, Host, RequestError};
 use super::json;
 use super::settings::Settings;
 use super::state::{State, open_private, open_regular, remove_older, short_hash};
@@ -56,6 +56,7 @@ pub(super) struct MadeWith {
     pub(super) company: Option<String>,
     pub(super) agent: Option<String>,
     pub(super) context: Option<String>,
+    pub(super) ca: Option<PathBuf>,
     /// Where the token is kept. A token that is replaced there is of the same agent.
     token_place: Option<String>,
 }
@@ -66,6 +67,7 @@ pub(super) struct MadeWith {
 pub(super) struct Spool {
     directory: PathBuf,
     url: String,
+    ca: Option<PathBuf>,
     max_files: usize,
     max_bytes: u64,
 }
@@ -95,6 +97,7 @@ impl Spool {
             company: settings.company.clone(),
             agent: settings.agent.clone(),
             context: settings.context.clone().or_else(|| before.context.clone()),
+            ca: settings.ca.clone().or_else(|| before.ca.clone()),
             token_place: settings.token_place.clone().or_else(|| before.token_place.clone()),
         };
         if before != made_with {
@@ -209,7 +212,8 @@ impl Spool {
 
     fn at(directory: PathBuf, settings: &Settings) -> Self {
         let (max_files, max_bytes) = (settings.spool_files, settings.spool_bytes);
-        Self { directory, url: settings.url.clone(), max_files, max_bytes }
+        let (url, ca) = (settings.url.clone(), settings.ca.clone());
+        Self { directory, url, ca, max_files, max_bytes }
     }
 
     /// Adds a request behind all others. When there are too many, the oldest are removed and
@@ -369,7 +373,7 @@ impl Spool {
         }
         let body = stored.body.to_string();
         match http::post(
-            &stored.url,
+            Host { url: &stored.url, ca: self.ca.as_deref() },
             token,
             &stored.path,
             body.as_bytes(),

@@ -96,6 +96,7 @@ fn by_hand(spool: &Spool, state: &State, args: &HookArgs) -> Result<String, Hook
     args.company = args.company.or(made_with.company).or_else(|| spool.company());
     args.agent = args.agent.or(made_with.agent);
     args.context = args.context.or(made_with.context);
+    args.ca = args.ca.or(made_with.ca);
     let (settings, _) = Settings::resolve(&args, spool.tool());
     let (waiting, tool) = (spool.waiting().0, spool.tool());
     if !spool.is_of(&settings) && waiting > 0 {

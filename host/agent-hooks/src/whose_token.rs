@@ -20,7 +20,7 @@ pub(super) fn warn(settings: &Settings, company: &str) -> Result<(), HooksError>
     // No agent's token reads the list of bindings. A host that does not answer is asked at the next
     // installation.
     let path = format!("/control/v1/companies/{company}/bindings?limit=1");
-    if http::status(&settings.url, token, &path, PATIENCE) != Ok(200) {
+    if http::status(settings.host(), token, &path, PATIENCE) != Ok(200) {
         return Ok(());
     }
     let (tool, agent) = (&settings.tool, settings.agent.as_ref().unwrap_or(&settings.tool));

@@ -15,7 +15,7 @@ use memhost_http::api::{BriefResolved, CompaniesView, Items};
 use memhost_types::{
     Activity, ActivityPage, CompanyId, ContextBundle, CostEvent, Delivery, ForgetOutcome,
     ForgetResponse, ForgottenAt, ForgottenScope, HookReceipt, ListPage, Operation, OperationPage,
-    Snippet,
+    OutgoingReport, OutgoingRow, Snippet,
 };
 
 /// An answer of the host.
@@ -128,6 +128,7 @@ lists! {
     BriefResolved, steps, ResolutionStep;
     PluginView, admitted, AdmittedPlugin;
     Sums, rows, SumsRow;
+    OutgoingReport, items, OutgoingRow;
 }
 
 #[cfg(test)]

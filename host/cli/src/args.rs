@@ -35,6 +35,10 @@ pub(super) struct HostArgs {
     /// URL of the host's control plane if it has its own [default: --url].
     #[arg(long, env = "MEMHOST_CONTROL_URL", value_name = "URL", help_heading = "Host")]
     pub(super) control_url: Option<String>,
+    /// PEM file with the certificate authorities to trust for an https URL, in place of the
+    /// well-known ones [default: the context's].
+    #[arg(long, env = "MEMHOST_CA", value_name = "FILE", help_heading = "Host")]
+    pub(super) ca: Option<PathBuf>,
     /// Access token [default: the context's].
     #[arg(
         long,

@@ -32,7 +32,12 @@ impl Backend {
     /// The host that the arguments name.
     pub(super) async fn open(args: &HostArgs, connection: &Connection) -> Result<Self> {
         let Some(data_dir) = &args.data_dir else {
-            let agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+            let mut config = ureq::Agent::config_builder().http_status_as_error(false);
+            if let Some(ca) = &connection.ca {
+                let trusted = memhost_agent_hooks::trusting(ca);
+                config = config.tls_config(trusted.map_err(|why| CliError::input("--ca", why))?);
+            }
+            let agent = config.build().into();
             return Ok(Self::Http(Arc::new(Remote { connection: connection.clone(), agent })));
         };
         check_data("--data-dir", data_dir)?;

@@ -5,6 +5,8 @@
 
 pub(super) mod file;
 
+use std::path::PathBuf;
+
 use self::file::{Context, File};
 use super::args::HostArgs;
 use super::{CliError, Result};
@@ -18,6 +20,8 @@ pub(super) struct Connection {
     pub(super) url: String,
     pub(super) control_url: String,
     pub(super) token: Option<String>,
+    /// The file of the certificate authorities to trust.
+    pub(super) ca: Option<PathBuf>,
     pub(super) company: Option<String>,
     pub(super) agent: Option<String>,
     /// The name of the context in use.
@@ -69,10 +73,12 @@ impl Connection {
             }
             None => None,
         };
+        let ca = args.ca.as_ref().filter(|ca| !ca.as_os_str().is_empty()).cloned();
         Ok(Self {
             url,
             control_url,
             token,
+            ca: ca.or_else(|| Some(file.beside(context.ca.as_ref()?))),
             company: context.company.clone(),
             agent: context.agent.clone(),
             context: name.cloned(),

@@ -1,7 +1,7 @@
 //! Contexts: a host, a token and a company under one name, for people who work with several hosts.
 
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
@@ -81,6 +81,9 @@ pub(super) struct Settings {
     /// URL of the host's control plane if it has its own.
     #[arg(long, value_name = "URL")]
     control_url: Option<String>,
+    /// PEM file with the certificate authorities to trust for an https URL.
+    #[arg(long, value_name = "FILE")]
+    ca: Option<String>,
     /// Access token; `-` reads standard input, which keeps the token out of the shell's history.
     #[arg(long, value_name = "TOKEN", group = "secret")]
     token: Option<String>,
@@ -100,10 +103,11 @@ pub(super) struct Settings {
 
 impl Settings {
     fn is_empty(&self) -> bool {
-        let Self { url, control_url, token, token_file, token_command, company, agent } = self;
-        [url, control_url, token, token_file, token_command, company, agent]
-            .into_iter()
-            .all(Option::is_none)
+        let Self { url, control_url, ca, token, token_file, token_command, company, agent } = self;
+        ca.is_none()
+            && [url, control_url, token, token_file, token_command, company, agent]
+                .into_iter()
+                .all(Option::is_none)
     }
 }
 
@@ -117,6 +121,8 @@ struct ContextView {
     token: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     control_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ca: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
     company: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -170,7 +176,7 @@ pub(super) async fn run(command: ContextCommand, selected: Option<String>) -> Re
             file.get(&name)?;
             if settings.is_empty() {
                 return Err(argument::nothing_to_change(
-                    "--url, --control-url, --token, --token-file, --token-command, --company and \
+                    "--url, --control-url, --ca, --token, --token-file, --token-command, --company and \
                      --agent",
                 ));
             }
@@ -260,16 +266,15 @@ fn keep(file: &File, name: &str, settings: Settings) -> Result<()> {
         }
     }
     let token = settings.token.map(|token| argument::text(&token)).transpose()?;
-    // The file of contexts is in another directory, and its own relative paths start there.
-    let token_file = settings.token_file.map(|path| match path.is_empty() {
-        true => Ok(path),
-        false => std::path::absolute(&path).map(|path| path.display().to_string()),
-    });
-    let token_file =
-        token_file.transpose().map_err(|error| CliError::input("--token-file", error))?;
+    let token_file = absolute("--token-file", settings.token_file)?;
+    let ca = absolute("--ca", settings.ca)?;
+    if let Some(ca) = ca.as_deref().filter(|ca| !ca.is_empty()) {
+        memhost_agent_hooks::trusting(Path::new(ca)).map_err(|why| CliError::input("--ca", why))?;
+    }
     let mut all = vec![
         ("url", settings.url.as_deref()),
         ("control_url", settings.control_url.as_deref()),
+        ("ca", ca.as_deref()),
         ("company", settings.company.as_deref()),
         ("agent", settings.agent.as_deref()),
     ];
@@ -283,6 +288,15 @@ fn keep(file: &File, name: &str, settings: Settings) -> Result<()> {
         all.extend(secrets.map(|(name, given)| (name, Some(given.unwrap_or_default()))));
     }
     set(file, name, &all)
+}
+
+/// The file of contexts is in another directory, and its own relative paths start there.
+fn absolute(flag: &str, path: Option<String>) -> Result<Option<String>> {
+    let whole = path.map(|path| match path.is_empty() {
+        true => Ok(path),
+        false => std::path::absolute(&path).map(|path| path.display().to_string()),
+    });
+    whole.transpose().map_err(|error| CliError::input(flag, error))
 }
 
 fn set(file: &File, name: &str, settings: &[(&str, Option<&str>)]) -> Result<()> {
@@ -319,6 +333,7 @@ fn view(file: &File, name: &str, context: &Context) -> ContextView {
         url: context.url.as_deref().unwrap_or(DEFAULT_URL).to_owned(),
         token,
         control_url: context.control_url.clone(),
+        ca: context.ca.clone(),
         company: context.company.clone(),
         agent: context.agent.clone(),
         current: (file.default.as_deref() == Some(name)).then_some(true),

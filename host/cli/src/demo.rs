@@ -103,7 +103,7 @@ pub(super) async fn run(args: DemoArgs) -> Result<()> {
     line("  memhost search 'who may reach the network?'")?;
     line("  memhost operation list --kind forget\n")?;
     let token = serve::show_explorer(token, &address.to_string(), &service, true)?;
-    server::run(vec![endpoint], service, token, ServerOptions::default(), serve::stop())
+    server::run(vec![endpoint], service, token, ServerOptions::default(), crate::signals::stop())
         .await
         .map_err(CliError::host)
 }

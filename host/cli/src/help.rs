@@ -9,7 +9,17 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Providers", &["plugin", "binding", "secret", "embeddings", "eval"]),
     (
         "Monitoring",
-        &["tail", "stats", "operation", "job", "hook", "event", "activity", "evaluation"],
+        &[
+            "tail",
+            "stats",
+            "operation",
+            "job",
+            "hook",
+            "event",
+            "activity",
+            "evaluation",
+            "outgoing",
+        ],
     ),
     ("Cost", &["cost", "charge", "budget"]),
     ("Administration", &["company", "token", "store", "man", "completions", "help"]),

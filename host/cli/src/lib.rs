@@ -28,6 +28,7 @@ mod man;
 mod mcp;
 mod memory;
 mod operation;
+mod outgoing;
 mod output;
 mod page;
 mod plugin;
@@ -35,6 +36,7 @@ mod process;
 mod secret;
 mod serve;
 mod session;
+mod signals;
 mod stats;
 mod store;
 mod tail;
@@ -152,6 +154,9 @@ enum Command {
     /// Show quality metrics computed from the operation log.
     #[command(subcommand)]
     Evaluation(cost::EvaluationCommand),
+    /// Show what left the host: outgoing requests by origin.
+    #[command(subcommand)]
+    Outgoing(outgoing::OutgoingCommand),
     /// Show administrative changes, newest first.
     #[command(subcommand)]
     Activity(operation::ActivityCommand),
@@ -314,6 +319,7 @@ async fn dispatch(cli: Cli) -> Result<()> {
         Command::Charge(command) => cost::charge(command).await,
         Command::Budget(command) => budget::run(command).await,
         Command::Evaluation(command) => cost::evaluation(command).await,
+        Command::Outgoing(command) => outgoing::run(command).await,
         Command::Activity(command) => operation::activity(command).await,
         Command::Token(command) => token::run(command).await,
         Command::Company(command) => company::run(command).await,

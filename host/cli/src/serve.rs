@@ -188,6 +188,8 @@ pub(super) async fn run(args: ServeArgs) -> Result<()> {
         Some(token) => (token, None),
         None => AdminToken::of_data_dir(&data_dir, args.new_token).map_err(CliError::host)?,
     };
+    // From the first line on that says where the host is, no signal ends it without a word.
+    let stopped = crate::signals::stop();
     if args.print_address.is_some() {
         line(&ready(&endpoints, &service))?;
         if made.is_some() {
@@ -196,7 +198,7 @@ pub(super) async fn run(args: ServeArgs) -> Result<()> {
                  --token-from-stdin"
             );
         }
-        return serve(endpoints, service, token, surfaces, closed).await;
+        return serve(endpoints, service, token, surfaces, stopped, closed).await;
     }
     if let Some(made) = &made {
         line(&format!("the operator token, shown only once:\n  {made}"))?;
@@ -210,7 +212,7 @@ pub(super) async fn run(args: ServeArgs) -> Result<()> {
     if let (Some(made), Some(first), Some(last)) = (&made, endpoints.first(), endpoints.last()) {
         context::remember(&first.address().to_string(), &last.address().to_string(), made)?;
     }
-    serve(endpoints, service, token, surfaces, closed).await
+    serve(endpoints, service, token, surfaces, stopped, closed).await
 }
 
 /// What the host does before it listens. The first start takes seconds, in which a person types the
@@ -229,12 +231,16 @@ async fn serve(
     service: Arc<Service>,
     token: AdminToken,
     options: ServerOptions,
+    stopped: impl Future<Output = ()> + Send + 'static,
     closed: Option<impl Future<Output = ()> + Send + 'static>,
 ) -> Result<()> {
     let stop = async {
         match closed {
-            Some(closed) => tokio::select! { () = stop() => {} () = closed => {} },
-            None => stop().await,
+            Some(closed) => tokio::select! {
+                () = stopped => {}
+                () = closed => tracing::info!("stopping: standard input was closed"),
+            },
+            None => stopped.await,
         }
     };
     let serving = server::run(endpoints, service, token, options, stop);
@@ -303,19 +309,5 @@ fn planes(listen: Address, control: Option<Address>) -> Vec<(Address, Surfaces)>
     match control {
         None => vec![(listen, Surfaces::All)],
         Some(control) => vec![(listen, Surfaces::Runtime), (control, Surfaces::Control)],
-    }
-}
-
-/// Resolves on SIGINT or SIGTERM.
-pub(super) async fn stop() {
-    let interrupt = tokio::signal::ctrl_c();
-    match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-        Ok(mut terminate) => {
-            tokio::select! {
-                _ = interrupt => {}
-                _ = terminate.recv() => {}
-            }
-        }
-        Err(_) => drop(interrupt.await),
     }
 }

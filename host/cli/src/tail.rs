@@ -79,7 +79,7 @@ pub(super) async fn run(args: TailArgs) -> Result<()> {
     // A thread of its own: it may block in a read for hours, and is not waited for at the end.
     std::thread::spawn(move || follow(&host, &path, &sender));
     let mut seen = Seen::default();
-    let stopped = serve::stop();
+    let stopped = crate::signals::stop();
     tokio::pin!(stopped);
     loop {
         let event = tokio::select! {

@@ -87,6 +87,7 @@ mod tests {
             url: "http://h".to_owned(),
             control_url: "http://h".to_owned(),
             token: None,
+            ca: None,
             company: company.map(str::to_owned),
             agent: None,
             context: context.map(str::to_owned),

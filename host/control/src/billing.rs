@@ -12,7 +12,7 @@ use memhost_tenancy::ServiceError;
 use memhost_types::{
     ActivityAction, BindingKey, BudgetView, CompanyId, CostEventFilter, Delivery, DeliveryFilter,
     DeliveryStatus, FieldError, FinanceEvent, Job, ListOrder, NewFinanceEvent, OperationErrorCode,
-    Period, SetBudget,
+    OutgoingReport, Period, SetBudget,
 };
 
 impl Control {
@@ -30,6 +30,19 @@ impl Control {
             ..query.clone()
         };
         Ok(self.oplog.sums(company, &query).await?)
+    }
+
+    /// What left the host on some days, by origin, binding and provider.
+    ///
+    /// # Errors
+    /// Where the days are not valid or the sums cannot be read.
+    #[boxed]
+    pub async fn outgoing(
+        &self,
+        company: &CompanyId,
+        query: &SumsQuery,
+    ) -> Result<OutgoingReport, ServiceError> {
+        Ok(self.oplog.ledger.outgoing(company, query).await?)
     }
 
     /// How good memory was on some days.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::EmbeddingsError;
 use super::model::Model;
-use memhost_ports::EmbeddingModel;
+use memhost_ports::{EmbeddingModel, OutgoingCounter};
 use memhost_types::{BillingType, Microcents, Usage};
 
 /// The time limit of a batch, with all of its requests. It is shorter than the default limit of a
@@ -70,6 +70,8 @@ pub(super) struct Endpoint {
     options: EndpointOptions,
     address: String,
     host: String,
+    /// Where requests go, as they are counted.
+    origin: String,
     about: EmbeddingModel,
     agent: ureq::Agent,
 }
@@ -109,7 +111,7 @@ impl Endpoint {
             |field, problem: &str| EmbeddingsError::Setting { field, problem: problem.to_owned() };
         let uri: http::Uri = options.url.parse().map_err(|_| wrong("url", "is not an address"))?;
         let host = uri.authority().map(|authority| authority.host().to_owned());
-        let (Some(host), Some("http" | "https")) = (host, uri.scheme_str()) else {
+        let (Some(host), Some(scheme @ ("http" | "https"))) = (host, uri.scheme_str()) else {
             return Err(wrong(
                 "url",
                 "is not an address; write one such as https://api.openai.com/v1",
@@ -135,6 +137,10 @@ impl Endpoint {
                 dimensions: options.dimensions,
             },
             agent: config.build().into(),
+            origin: match uri.port_u16() {
+                Some(port) => format!("{scheme}://{host}:{port}"),
+                None => format!("{scheme}://{host}"),
+            },
             host,
             options,
         })
@@ -145,7 +151,12 @@ impl Endpoint {
         ENVELOPE + texts as u64 * (VECTOR + u64::from(self.options.dimensions) * NUMBER)
     }
 
-    fn ask(&self, texts: &[String], until: Instant) -> Result<Response, EmbeddingsError> {
+    fn ask(
+        &self,
+        texts: &[String],
+        until: Instant,
+        sent: &OutgoingCounter,
+    ) -> Result<Response, EmbeddingsError> {
         if self.options.is_quiet {
             return Err(EmbeddingsError::Endpoint(format!(
                 "{} is not asked: the host is quiet, because its data directory was restored from \
@@ -164,8 +175,12 @@ impl Endpoint {
             request = request.header("authorization", format!("Bearer {key}"));
         }
         let body = Request { model: &self.options.model, input: texts, encoding_format: "float" };
-        let mut response = request.send_json(&body).map_err(failed)?;
+        let body = serde_json::to_vec(&body)
+            .map_err(|error| EmbeddingsError::Endpoint(error.to_string()))?;
+        sent.lock().sent(&self.origin, true, (self.address.len() + body.len()) as u64);
+        let mut response = request.content_type("application/json").send(&body).map_err(failed)?;
         if !response.status().is_success() {
+            sent.lock().answered(&self.origin, true, 0);
             // What it says may repeat the key or a text.
             let status = response.status().as_u16();
             if REFUSALS.contains(&status) {
@@ -178,13 +193,12 @@ impl Endpoint {
             )));
         }
         let answer =
-            response.body_mut().with_config().limit(self.max_answer(texts.len())).read_json();
-        answer.map_err(|error| match error {
-            // It would repeat what the endpoint wrote, and that may be the key.
-            ureq::Error::Json(parser) if !parser.is_io() => {
-                EmbeddingsError::Endpoint(format!("{} failed: no list of vectors came", self.host))
-            }
-            error => failed(error),
+            response.body_mut().with_config().limit(self.max_answer(texts.len())).read_to_vec();
+        let answer = answer.map_err(failed)?;
+        sent.lock().answered(&self.origin, true, answer.len() as u64);
+        // The parser's error would repeat what the endpoint wrote, and that may be the key.
+        serde_json::from_slice(&answer).map_err(|_| {
+            EmbeddingsError::Endpoint(format!("{} failed: no list of vectors came", self.host))
         })
     }
 
@@ -193,8 +207,9 @@ impl Endpoint {
         &self,
         texts: &[String],
         until: Instant,
+        sent: &OutgoingCounter,
     ) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
-        let response = self.ask(texts, until)?;
+        let response = self.ask(texts, until, sent)?;
         let wrong =
             |what: String| EmbeddingsError::Endpoint(format!("{} answered {what}", self.host));
         let dimensions = self.options.dimensions as usize;
@@ -225,14 +240,19 @@ impl Endpoint {
         &self,
         texts: &[String],
         until: Instant,
+        sent: &OutgoingCounter,
     ) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
-        match (self.ask_for_vectors(texts, until), texts) {
+        match (self.ask_for_vectors(texts, until, sent), texts) {
             (Err(EmbeddingsError::Refused { .. }), [text]) if text.len() > SHORT => self
-                .ask_or_cut(&[text[..text.floor_char_boundary(text.len() / 2)].to_owned()], until),
+                .ask_or_cut(
+                    &[text[..text.floor_char_boundary(text.len() / 2)].to_owned()],
+                    until,
+                    sent,
+                ),
             (Err(EmbeddingsError::Refused { .. }), [_, _, ..]) => {
                 let (first, second) = texts.split_at(texts.len() / 2);
-                let (mut vectors, tokens) = self.ask_or_cut(first, until)?;
-                let (others, more) = self.ask_or_cut(second, until)?;
+                let (mut vectors, tokens) = self.ask_or_cut(first, until, sent)?;
+                let (others, more) = self.ask_or_cut(second, until, sent)?;
                 vectors.extend(others);
                 Ok((vectors, tokens + more))
             }
@@ -263,13 +283,17 @@ impl Model for Endpoint {
         BATCH
     }
 
-    fn embed(&self, texts: &[String]) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
+    fn embed(
+        &self,
+        texts: &[String],
+        sent: &OutgoingCounter,
+    ) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
         // The form refuses a text without characters.
         let texts: Vec<String> = texts
             .iter()
             .map(|text| if text.is_empty() { " ".to_owned() } else { text.clone() })
             .collect();
-        self.ask_or_cut(&texts, Instant::now() + TIMEOUT)
+        self.ask_or_cut(&texts, Instant::now() + TIMEOUT, sent)
     }
 
     fn usage(&self, tokens: u64) -> Usage {

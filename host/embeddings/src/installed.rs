@@ -14,7 +14,7 @@ use super::shape::Shape;
 use super::weights::{Weights, compact};
 use super::wheel;
 use super::wordpiece::WordPiece;
-use memhost_ports::EmbeddingModel;
+use memhost_ports::{EmbeddingModel, OutgoingCounter};
 use memhost_types::{Microcents, Usage};
 
 const MANIFEST: &str = "model.json";
@@ -220,7 +220,11 @@ impl Model for Local {
         BATCH
     }
 
-    fn embed(&self, texts: &[String]) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
+    fn embed(
+        &self,
+        texts: &[String],
+        _sent: &OutgoingCounter,
+    ) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
         let ready = self.ready.get_or_init(|| self.load().map_err(|error| error.to_string()));
         let ready = ready.as_ref().map_err(|error| EmbeddingsError::Model(error.clone()))?;
         let pieces = |text: &String| ready.tokenizer.encode(text, ready.max_tokens);

@@ -1,7 +1,7 @@
 //! Whatever turns texts into vectors.
 
 use super::error::EmbeddingsError;
-use memhost_ports::EmbeddingModel;
+use memhost_ports::{EmbeddingModel, OutgoingCounter};
 use memhost_types::Usage;
 
 /// What computes vectors, on whatever thread it is called on. Texts of one call are computed in one
@@ -17,8 +17,13 @@ pub(super) trait Model: Send + Sync {
     /// many.
     fn batch(&self) -> usize;
 
-    /// A vector of unit length for each text, and the tokens that they had.
-    fn embed(&self, texts: &[String]) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError>;
+    /// A vector of unit length for each text, and the tokens that they had. What it sends is
+    /// counted in `sent`.
+    fn embed(
+        &self,
+        texts: &[String],
+        sent: &OutgoingCounter,
+    ) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError>;
 
     /// The usage of this number of tokens.
     fn usage(&self, tokens: u64) -> Usage;

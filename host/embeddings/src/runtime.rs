@@ -14,7 +14,7 @@ use super::error::EmbeddingsError;
 use super::installed::{Local, installed};
 use super::model::Model;
 use memhost_executor::{Turns, spawn_blocking};
-use memhost_ports::{EmbeddedTexts, Embedder, EmbeddingError, EmbeddingModel};
+use memhost_ports::{EmbeddedTexts, Embedder, EmbeddingError, EmbeddingModel, OutgoingCounter};
 use memhost_types::{BindingId, CompanyId};
 
 /// Vectors that are remembered; of 384 numbers they take 12 MiB.
@@ -140,7 +140,11 @@ impl OfBinding {
         hasher.finalize()
     }
 
-    async fn compute(&self, texts: Vec<String>) -> Result<EmbeddedTexts, EmbeddingError> {
+    async fn compute(
+        &self,
+        texts: Vec<String>,
+        sent: OutgoingCounter,
+    ) -> Result<EmbeddedTexts, EmbeddingError> {
         let model = self.embeddings.present()?;
         let is_question = texts.len() <= QUESTIONS;
         let keys: Vec<_> =
@@ -157,10 +161,10 @@ impl OfBinding {
             let turn = self.embeddings.turns.take(self.company.as_str()).await;
             let (model, asked) =
                 (Arc::clone(model), batch.iter().map(|number| texts[*number].clone()));
-            let asked: Vec<String> = asked.collect();
+            let (asked, sent): (Vec<String>, _) = (asked.collect(), sent.clone());
             let computed = spawn_blocking(move || {
                 let _turn = turn;
-                model.embed(&asked)
+                model.embed(&asked, &sent)
             });
             let computed =
                 computed.await.map_err(|error| EmbeddingError::Failed(error.to_string()))?;
@@ -188,9 +192,13 @@ impl Embedder for OfBinding {
         Ok(self.embeddings.present()?.about().clone())
     }
 
-    async fn embed(&self, texts: Vec<String>) -> Result<EmbeddedTexts, EmbeddingError> {
+    async fn embed(
+        &self,
+        texts: Vec<String>,
+        sent: OutgoingCounter,
+    ) -> Result<EmbeddedTexts, EmbeddingError> {
         if texts.len() > QUESTIONS {
-            return self.compute(texts).await;
+            return self.compute(texts, sent).await;
         }
         let late = |_| {
             EmbeddingError::Failed(format!(
@@ -198,7 +206,9 @@ impl Embedder for OfBinding {
                 self.embeddings.patience.as_secs()
             ))
         };
-        tokio::time::timeout(self.embeddings.patience, self.compute(texts)).await.map_err(late)?
+        tokio::time::timeout(self.embeddings.patience, self.compute(texts, sent))
+            .await
+            .map_err(late)?
     }
 }
 
@@ -234,7 +244,11 @@ mod tests {
             2
         }
 
-        fn embed(&self, texts: &[String]) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
+        fn embed(
+            &self,
+            texts: &[String],
+            _sent: &OutgoingCounter,
+        ) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
             assert!(texts.len() <= 2);
             std::thread::sleep(self.takes);
             self.computed.fetch_add(texts.len(), Ordering::Relaxed);
@@ -266,19 +280,19 @@ mod tests {
         let computed = || model.computed.load(Ordering::Relaxed);
         let texts =
             |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
-        let first = one.embed(texts(&["a", "bb"])).await.unwrap();
+        let first = one.embed(texts(&["a", "bb"]), <_>::default()).await.unwrap();
         assert_eq!(
             (first.vectors, first.usage.unwrap().embedding_tokens),
             (vec![vec![1.0], vec![2.0]], Some(2))
         );
-        let again = one.embed(texts(&["bb", "ccc"])).await.unwrap();
+        let again = one.embed(texts(&["bb", "ccc"]), <_>::default()).await.unwrap();
         assert_eq!((again.vectors, computed()), (vec![vec![2.0], vec![3.0]], 3));
-        assert!(one.embed(texts(&["a"])).await.unwrap().usage.is_none());
-        other.embed(texts(&["a"])).await.unwrap();
+        assert!(one.embed(texts(&["a"]), <_>::default()).await.unwrap().usage.is_none());
+        other.embed(texts(&["a"]), <_>::default()).await.unwrap();
         assert_eq!(computed(), 4, "what one binding asked is not remembered for another");
         let many = texts(&["a", "bb", "c", "d", "e"]);
-        assert_eq!(one.embed(many.clone()).await.unwrap().vectors.len(), 5);
-        one.embed(many).await.unwrap();
+        assert_eq!(one.embed(many.clone(), <_>::default()).await.unwrap().vectors.len(), 5);
+        one.embed(many, <_>::default()).await.unwrap();
         assert_eq!(computed(), 14);
     }
 
@@ -289,10 +303,10 @@ mod tests {
         let one = Arc::new(embeddings).for_binding(&acme(), binding(1));
         let texts = |count: usize| vec!["text".to_owned(); count];
         assert!(matches!(
-            one.embed(texts(1)).await,
+            one.embed(texts(1), <_>::default()).await,
             Err(EmbeddingError::Failed(message)) if message.contains("within"),
         ));
-        assert_eq!(one.embed(texts(5)).await.unwrap().vectors.len(), 5);
+        assert_eq!(one.embed(texts(5), <_>::default()).await.unwrap().vectors.len(), 5);
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -310,12 +324,12 @@ mod tests {
             .map(|number| {
                 let one = embeddings.for_binding(&acme(), binding(number));
                 let texts = texts(6);
-                tokio::spawn(async move { one.embed(texts).await.map(drop) })
+                tokio::spawn(async move { one.embed(texts, <_>::default()).await.map(drop) })
             })
             .collect();
         tokio::time::sleep(Duration::from_millis(100)).await;
         let other = embeddings.for_binding(&"zeta".parse().unwrap(), binding(99));
-        other.embed(texts(1)).await.expect("a turn is free for others");
+        other.embed(texts(1), <_>::default()).await.expect("a turn is free for others");
         for batches in slow {
             batches.await.unwrap().unwrap();
         }

@@ -95,7 +95,8 @@ pub(super) async fn embed(
     let embedder = Embeddings::open(options, data)
         .unwrap()
         .for_binding(&"acme".parse().unwrap(), BindingId(uuid::Uuid::nil()));
-    embedder.embed(texts.iter().map(|text| (*text).to_owned()).collect()).await
+    let texts = texts.iter().map(|text| (*text).to_owned()).collect();
+    embedder.embed(texts, <_>::default()).await
 }
 
 #[tokio::test]
@@ -147,7 +148,8 @@ async fn a_model_that_is_exchanged_under_a_host_is_not_mixed_with_the_one_before
     )
     .unwrap();
     let embedder = embeddings.for_binding(&"acme".parse().unwrap(), BindingId(uuid::Uuid::nil()));
-    let error = embedder.embed(vec!["red".to_owned()]).await.unwrap_err().to_string();
+    let error =
+        embedder.embed(vec!["red".to_owned()], <_>::default()).await.unwrap_err().to_string();
     assert!(error.contains("start it again"), "{error}");
 }
 

@@ -144,11 +144,14 @@ pub(super) fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
     all.find(|cookie| cookie.name() == name).map(|cookie| cookie.value().to_owned())
 }
 
-/// Whether the request came over TLS, here or at a proxy in front.
+/// Whether the request came over TLS, as far as a proxy in front says so, or the browser with a
+/// form.
 pub(super) fn is_secure(headers: &HeaderMap) -> bool {
-    headers
-        .get("x-forwarded-proto")
-        .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"https"))
+    let is = |name: &str, matches: fn(&[u8]) -> bool| {
+        headers.get(name).is_some_and(|value| matches(value.as_bytes()))
+    };
+    is("x-forwarded-proto", |proto| proto.eq_ignore_ascii_case(b"https"))
+        || is("origin", |origin| origin.starts_with(b"https://"))
 }
 
 /// Shows what hides in a page, and sets the security headers: a page may load and do nothing that

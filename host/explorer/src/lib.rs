@@ -17,6 +17,7 @@ mod jobs;
 mod link_template;
 mod live;
 mod operations;
+mod outgoing;
 mod overview;
 mod playground;
 mod plugins;
@@ -145,6 +146,7 @@ fn rules() -> Router<Arc<Service>> {
         )
         .route("/costs", get(costs::sums::list))
         .route("/costs.csv", get(costs::sums::export))
+        .route("/outgoing", get(outgoing::list))
         .route("/cost-events", get(costs::events::events))
         .route("/charges", get(costs::events::charges))
         .route("/budgets", get(costs::budgets::list).post(costs::budgets::set))

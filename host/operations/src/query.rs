@@ -126,7 +126,7 @@ impl Query {
         match serving.instances.query(&self.request).await {
             Ok(answer) => {
                 answered.ending.add_usage(answer.value.usage);
-                answered.ending.add_usage(answer.metered);
+                answered.ending.add_metered(answer.metered);
                 answered.ending.add_call(answer.log, answer.provider_us);
                 Ok(answer.value.snippets)
             }

@@ -30,12 +30,12 @@ impl Answered<'_> {
         match Box::pin(serving.instances.profile(&request.scope)).await {
             Ok(profile) => {
                 self.ending.add_usage(profile.value.usage);
-                self.ending.add_usage(profile.metered);
+                self.ending.add_metered(profile.metered);
                 self.ending.add_call(profile.log, profile.provider_us);
                 profile.value.summary
             }
             Err(failure) => {
-                self.ending.add_usage(failure.metered);
+                self.ending.add_metered(failure.metered);
                 self.ending.add_call(failure.log, failure.provider_us);
                 tracing::warn!(error = %failure.error, binding = %serving.binding.key, "a query \
                     has no summary");

@@ -9,6 +9,7 @@ mod evaluation;
 mod finance_events;
 mod import;
 mod ledger;
+mod outgoing;
 mod rows;
 mod sums;
 

@@ -4,6 +4,9 @@
 mod exposition;
 mod histogram;
 
+use std::collections::HashSet;
+
+use parking_lot::Mutex;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -11,7 +14,9 @@ use prometheus_client::registry::{Registry, Unit};
 
 pub use self::exposition::{Exposition, Gauges};
 use self::histogram::Histogram;
-use memhost_types::{CompanyId, HookKind, Operation, OperationKind, Outcome, ProviderKey};
+use memhost_types::{
+    CompanyId, HookKind, OTHER_ORIGINS, Operation, OperationKind, Outcome, ProviderKey,
+};
 
 /// Seconds: from a warm query in the fastest provider to the longest call.
 const BUCKETS: [f64; 14] =
@@ -46,6 +51,16 @@ struct ProviderLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OriginLabels {
+    origin: String,
+    provider: Provider,
+    company: Option<String>,
+}
+
+/// The most sets of labels with an origin. Operators grant origins, but each company its own.
+const MOST_ORIGINS: usize = 200;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct LimitLabels {
     limit: &'static str,
 }
@@ -73,6 +88,9 @@ pub struct Metrics {
     unauthenticated: Counter,
     unknown_company: Counter,
     hooks_not_taken: Family<KindLabels, Counter>,
+    origins: Mutex<HashSet<OriginLabels>>,
+    sent_requests: Family<OriginLabels, Counter>,
+    sent_bytes: Family<OriginLabels, Counter>,
     has_company: bool,
 }
 
@@ -88,6 +106,9 @@ impl Metrics {
             unauthenticated: Counter::default(),
             unknown_company: Counter::default(),
             hooks_not_taken: Family::default(),
+            origins: Mutex::default(),
+            sent_requests: Family::default(),
+            sent_bytes: Family::default(),
             has_company,
         }
     }
@@ -105,9 +126,27 @@ impl Metrics {
             self.seconds.get_or_create(&KindLabels { kind }).observe(us);
         }
         let company = self.has_company.then(|| operation.company_id.to_string());
+        for to in &operation.outgoing {
+            let provider = Provider(operation.provider_key.clone().filter(|_| !to.by_host));
+            let labels = self.origin(to.origin.clone(), provider, company.clone());
+            self.sent_requests.get_or_create(&labels).inc_by(to.counts.requests);
+            self.sent_bytes.get_or_create(&labels).inc_by(to.counts.bytes_sent);
+        }
         let labels =
             OperationLabels { kind, outcome: operation.outcome.as_str(), provider, company };
         self.operations.get_or_create(&labels).inc();
+    }
+
+    /// The labels of an origin, or those of all others where there are too many. Only operations
+    /// that sent something wait for this lock.
+    fn origin(&self, origin: String, provider: Provider, company: Option<String>) -> OriginLabels {
+        let labels = OriginLabels { origin, provider, company };
+        let mut known = self.origins.lock();
+        if known.contains(&labels) || known.len() < MOST_ORIGINS {
+            known.insert(labels.clone());
+            return labels;
+        }
+        OriginLabels { origin: OTHER_ORIGINS.to_owned(), provider: Provider(None), company: None }
     }
 
     /// Counts a refusal that is counted in an earlier operation.
@@ -180,6 +219,10 @@ impl Metrics {
         registry.register("preamble_tokens", help, self.preamble_tokens.clone());
         let help = "Events that no binding took, by kind of hook";
         registry.register("hooks_not_taken", help, self.hooks_not_taken.clone());
+        let help = "Requests that operations sent, by origin";
+        registry.register("origin_requests", help, self.sent_requests.clone());
+        let help = "Bytes of requests that operations sent, by origin";
+        registry.register("origin_sent_bytes", help, self.sent_bytes.clone());
         let help = "Requests with an invalid token";
         registry.register("unauthenticated", help, self.unauthenticated.clone());
         let help = "Requests to companies that this host does not have";
@@ -217,6 +260,24 @@ mod tests {
             assert!(text.contains(line), "{line} in {text}");
         }
         assert!(!text.contains("acme"), "{text}");
+    }
+
+    #[test]
+    fn what_is_sent_is_counted_by_origin_and_a_flood_of_origins_together() {
+        let metrics = Metrics::new(false);
+        for number in 0..MOST_ORIGINS + 5 {
+            let to =
+                json!([{"origin": format!("https://{number}"), "requests": 2, "bytesSent": 7}]);
+            metrics.observe(&operation(1, NOON, &json!({"outgoing": to})));
+        }
+        let text = shown(&metrics);
+        for line in [
+            r#"origin_requests_total{origin="https://7",provider="p",company=""} 2"#,
+            r#"origin_sent_bytes_total{origin="https://7",provider="p",company=""} 7"#,
+            r#"origin_requests_total{origin="other",provider="",company=""} 10"#,
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
     }
 
     #[test]

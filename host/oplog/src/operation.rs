@@ -20,9 +20,10 @@ use memhost_executor::to_json;
 use memhost_records::{OperationMarks, Ownership, Progress, Reader, RowChanges};
 use memhost_store::{Lease, StoreError, TableWrite};
 use memhost_types::{
-    AttributionMode, Binding, Event, ExtractionJob, HookContext, JsonObject, LogLine, Operation,
-    OperationError, OperationErrorCode, OperationId, OperationKind, Outcome, PayloadSnapshot,
-    Principal, RecordHandle, Refusal, Scope, Snapshots, SourceRef, Usage, Visibility, limits,
+    AttributionMode, Binding, CallUsage, Event, ExtractionJob, HookContext, JsonObject, LogLine,
+    Operation, OperationError, OperationErrorCode, OperationId, OperationKind, Outcome, Outgoing,
+    PayloadSnapshot, Principal, RecordHandle, Refusal, Scope, Snapshots, SourceRef, Usage,
+    Visibility, limits,
 };
 
 /// The stage of an operation.
@@ -52,7 +53,7 @@ pub struct OpenOperation {
     started: Instant,
     stage: Stage,
     /// What the host's own imports used. It is listed after what the provider reports.
-    metered: Vec<Usage>,
+    metered: CallUsage,
     /// Written in one step with the completion.
     beside: Vec<TableWrite>,
     /// The reader of the answer.
@@ -96,8 +97,8 @@ pub struct CallTrace {
     pub log: Vec<LogLine>,
     /// Microseconds in the provider.
     pub provider_us: u64,
-    /// The usage of the host's own imports.
-    pub metered: Vec<Usage>,
+    /// The usage of the host's own imports, and what was sent.
+    pub metered: CallUsage,
 }
 
 impl OpenOperation {
@@ -273,8 +274,8 @@ impl OpenOperation {
         self.change().usage.extend(usage);
     }
 
-    /// Adds what the host's own imports used.
-    pub fn add_metered(&mut self, usage: Vec<Usage>) {
+    /// Adds what a call used beside its answer.
+    pub fn add_metered(&mut self, usage: CallUsage) {
         self.metered.extend(usage);
     }
 
@@ -372,7 +373,8 @@ impl OpenOperation {
     /// Whether its entry must have something that another refusal's has not: what is written in one
     /// step with it, or what was used.
     fn has_its_own(&self) -> bool {
-        let is_used = !self.metered.is_empty() || !self.operation.usage.is_empty();
+        let Operation { usage, outgoing, .. } = &*self.operation;
+        let is_used = !self.metered.is_empty() || !usage.is_empty() || !outgoing.is_empty();
         !self.beside.is_empty() || is_used || self.stage == Stage::Answered
     }
 
@@ -443,11 +445,17 @@ impl OpenOperation {
     }
 
     fn merge_metered(&mut self) {
-        if self.metered.is_empty() {
+        if self.metered.usage.is_empty() && self.metered.outgoing.is_empty() {
             return;
         }
-        let metered = std::mem::take(&mut self.metered);
-        self.change().usage.extend(metered);
+        let CallUsage { usage, outgoing } = std::mem::take(&mut self.metered);
+        let operation = self.change();
+        operation.usage.extend(usage);
+        if !outgoing.is_empty() {
+            let mut all = Outgoing::from(std::mem::take(&mut operation.outgoing));
+            all.extend(outgoing);
+            operation.outgoing = all.into_vec();
+        }
     }
 
     /// Fills in how it ended. From here on the operation is only written.
@@ -502,6 +510,15 @@ fn log_end(operation: &Operation) {
         tracing::debug!(
             target: "memhost::guest", operation = %operation.id, level = line.level,
             "{}", line.text
+        );
+    }
+    for to in &operation.outgoing {
+        let counts = to.counts;
+        tracing::debug!(
+            operation = %operation.id, company = %operation.company_id, origin = to.origin,
+            binding = operation.binding_key.as_ref().map(|key| key.as_str()), host = to.by_host,
+            requests = counts.requests, failed = counts.failed, refused = counts.refused,
+            sent = counts.bytes_sent, received = counts.bytes_received, "an operation sent requests"
         );
     }
     tracing::debug!(

@@ -8,7 +8,7 @@ mod storage;
 pub use clock::{Clock, SystemClock, new_id};
 pub use embedder::{
     EmbeddedTexts, Embedder, EmbeddingError, EmbeddingModel, MAX_EMBEDDING_TEXT_BYTES,
-    MAX_EMBEDDING_TEXTS,
+    MAX_EMBEDDING_TEXTS, OutgoingCounter,
 };
 pub use storage::{
     BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite,

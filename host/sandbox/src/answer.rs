@@ -1,7 +1,9 @@
 //! The answers of the required interface, checked and in the host's types.
 
 use super::error::{CallError, Failure};
-use memhost_types::{ExtractionJob, ForgetOutcome, LogLine, RecordHandle, Snippet, Usage};
+use memhost_types::{
+    CallUsage, ExtractionJob, ForgetOutcome, LogLine, RecordHandle, Snippet, Usage,
+};
 
 /// A checked answer, with what is known about the call.
 #[derive(Debug)]
@@ -12,9 +14,9 @@ pub struct Answer<T> {
     pub log: Vec<LogLine>,
     /// Microseconds in the provider, instantiation included.
     pub provider_us: u64,
-    /// What the host's own imports used for the call, and what the provider reported beside its
-    /// answer.
-    pub metered: Vec<Usage>,
+    /// What the host's own imports used for the call, what the provider reported beside its answer,
+    /// and what was sent.
+    pub metered: CallUsage,
     /// What the host has left out of the answer because it was wrong, a sentence each. The log has
     /// it, too.
     pub left_out: Vec<String>,
@@ -23,7 +25,13 @@ pub struct Answer<T> {
 impl<T> Answer<T> {
     /// The answer where there was nothing to ask the provider.
     pub fn without_call(value: T) -> Self {
-        Self { value, log: Vec::new(), provider_us: 0, metered: Vec::new(), left_out: Vec::new() }
+        Self {
+            value,
+            log: Vec::new(),
+            provider_us: 0,
+            metered: CallUsage::default(),
+            left_out: Vec::new(),
+        }
     }
 
     /// Adds what is known about a further call for the same request, and hands over its value.
@@ -41,7 +49,7 @@ impl<T> Answer<T> {
         Failure {
             log: [self.log, further.log].concat(),
             provider_us: self.provider_us + further.provider_us,
-            metered: [self.metered, further.metered].concat(),
+            metered: self.metered.and(further.metered),
             ..further
         }
     }

@@ -229,7 +229,7 @@ mod tests {
             error: CallError::Provider(ProviderError::NotFound("gone".to_owned())),
             log: Vec::new(),
             provider_us: 7,
-            metered: Vec::new(),
+            metered: <_>::default(),
         };
         let (id, items) = (OperationId::new(1, 1, 1), [1, 2, 3, 4, 5]);
         let mut parts = Parts::<u8, ForgetAnswer>::of(id, &items, 2);

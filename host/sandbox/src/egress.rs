@@ -40,7 +40,7 @@ use self::tally::Minute;
 pub(super) use self::tally::Tally;
 use super::stats::Counters;
 use memhost_ports::{Clock as _, SystemClock};
-use memhost_types::{BindingLimits, HttpGrant, HttpTarget, Origin, SecretUse};
+use memhost_types::{BindingLimits, HttpGrant, HttpTarget, NOT_GRANTED, Origin, SecretUse};
 
 /// The longest time for making a connection, even where the guest asks for more.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -85,6 +85,12 @@ pub struct Egress {
     connections: Arc<Semaphore>,
     pool: ConnectionPool,
     network: Arc<Network>,
+}
+
+/// Where a request is counted.
+struct Counted {
+    origin: String,
+    has_left: bool,
 }
 
 #[derive(Default)]
@@ -164,13 +170,31 @@ impl Egress {
         body: &mut WasiBody,
         options: RequestOptions,
     ) -> Result<http::Response<WasiBody>, EgressError> {
-        if self.network.is_quiet {
-            return Err(EgressError::Quiet);
+        let mut place = Counted { origin: NOT_GRANTED.to_owned(), has_left: false };
+        let sent = self.send_counted(load, parts, body, options, &mut place).await;
+        if sent.is_err() && !place.has_left {
+            load.tally().by_origin().lock().refused(&place.origin);
         }
+        sent
+    }
+
+    async fn send_counted(
+        &self,
+        load: &Load,
+        parts: http::request::Parts,
+        body: &mut WasiBody,
+        options: RequestOptions,
+        counted: &mut Counted,
+    ) -> Result<http::Response<WasiBody>, EgressError> {
         let authority =
             parts.uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
         let target = HttpTarget::parse(parts.uri.scheme_str(), authority)?;
         let grant = self.grant(&target, &parts.method)?;
+        // Bounded, as the operator's grants are: a wildcard may stand for any number of names.
+        counted.origin = grant.origin.to_string();
+        if self.network.is_quiet {
+            return Err(EgressError::Quiet);
+        }
         self.count(load.tally())?;
         let permit = Arc::clone(&self.connections).try_acquire_owned().map_err(|_| {
             EgressError::limit("outgoingConnections", self.limits.outgoing_connections.into())
@@ -190,8 +214,9 @@ impl Egress {
         let granted = Arc::clone(&self.secrets.read());
         let (secrets, outgoing) =
             (granted.for_target(&target), Outgoing { target: target.clone(), parts, body });
+        let length = outgoing.length() as u64;
         // Where secrets are put in, it is there twice for a moment.
-        load.hold(&sending, outgoing.length() as u64)?;
+        load.hold(&sending, length)?;
         load.check()?;
         let request = on_blocking_thread(outgoing.length(), SLOW_BODY, Some(&place), move || {
             // The server compares a signature's time with its own clock.
@@ -202,6 +227,8 @@ impl Egress {
             clamped(options.connect_timeout, CONNECT_TIMEOUT),
             clamped(options.first_byte_timeout, call),
         );
+        counted.has_left = true;
+        load.tally().by_origin().lock().sent(&counted.origin, false, length);
         let (connection, response) =
             self.exchange(&target, &grant.private_ranges, request, connect, answer).await?;
         drop(sending);
@@ -221,19 +248,20 @@ impl Egress {
             }
         }
         self.network.counters.request(sent, body.len() as u64);
+        load.tally().by_origin().lock().answered(&counted.origin, false, body.len() as u64);
         // Masking secrets writes it a second time, and so it is with what is unpacked.
         load.hold(&receiving, body.len() as u64)?;
         load.check()?;
         // The call's limits go on: a call that has ended does not wait for this.
-        let (counted, most) = (load.clone(), self.limits.incoming_bytes);
+        let (load, most) = (load.clone(), self.limits.incoming_bytes);
         let length = match rewrite::is_packed(&head.headers) {
             true => SLOW_BODY,
             false => body.len() + head.headers.values().map(http::HeaderValue::len).sum::<usize>(),
         };
         let response = on_blocking_thread(length, SLOW_BODY, Some(&place), move || {
             read_response(&head, body, &granted.all, |bytes| {
-                counted.tally().take_received(bytes, most)?;
-                counted.hold(&receiving, bytes.saturating_mul(2))
+                load.tally().take_received(bytes, most)?;
+                load.hold(&receiving, bytes.saturating_mul(2))
             })
         })
         .await?;

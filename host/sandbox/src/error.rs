@@ -1,7 +1,9 @@
 //! The errors of this crate.
 
 use super::compiler::{CompileLimits, CompileStop};
-use memhost_types::{Digest, LogLine, OperationErrorCode, Outcome, ProviderError, Refusal, Usage};
+use memhost_types::{
+    CallUsage, Digest, LogLine, OperationErrorCode, Outcome, ProviderError, Refusal,
+};
 
 /// Why a component is not admitted.
 #[derive(Debug, thiserror::Error)]
@@ -198,8 +200,8 @@ pub struct Failure {
     pub log: Vec<LogLine>,
     /// Microseconds in the provider.
     pub provider_us: u64,
-    /// The usage of the host's own imports until then, and the provider's report.
-    pub metered: Vec<Usage>,
+    /// The usage of the host's own imports until then, the provider's report, and what was sent.
+    pub metered: CallUsage,
 }
 
 impl From<&CallError> for Refusal {

@@ -24,7 +24,7 @@ use super::meter::Metered;
 use super::normalize::{Normalize, size_of_records};
 use super::pool::IdleQueue;
 use memhost_executor::off_executor;
-use memhost_types::{LogLine, ProviderError};
+use memhost_types::{CallUsage, LogLine, ProviderError};
 
 /// All instances of one binding with one component and one configuration.
 pub struct Instances {
@@ -254,9 +254,9 @@ impl Instances {
         check: impl FnOnce(&Normalize, T) -> Result<U, CallError>,
     ) -> Result<Answer<U>, Failure> {
         let provider_us = micros(call.started);
-        let metered = std::mem::take(&mut call.instance.store.data_mut().metered);
+        let usage = std::mem::take(&mut call.instance.store.data_mut().metered);
         let state = call.instance.store.data();
-        state.outgoing.end();
+        let metered = CallUsage { usage, outgoing: state.outgoing.end() };
         let mut log = state.log.take();
         let memory_bytes = state.limiter.memory_bytes();
         self.memory_bytes.fetch_max(memory_bytes, Ordering::Relaxed);
@@ -350,7 +350,7 @@ impl Instances {
 
 impl Failure {
     fn before(started: Instant, error: CallError) -> Self {
-        Self { error, log: Vec::new(), provider_us: micros(started), metered: Vec::new() }
+        Self { error, log: Vec::new(), provider_us: micros(started), metered: CallUsage::default() }
     }
 }
 

@@ -26,6 +26,7 @@ pub mod limits;
 mod named;
 mod operation;
 mod origin;
+mod outgoing;
 mod pages;
 mod permission;
 mod policy;
@@ -78,6 +79,10 @@ pub use operation::{
     OperationKind, OperationPage, Outcome, PayloadSnapshot,
 };
 pub use origin::{Host, Origin, OriginError, Scheme, Target as HttpTarget};
+pub use outgoing::{
+    CallUsage, NOT_GRANTED, OTHER_ORIGINS, Outgoing, OutgoingCounts, OutgoingReport, OutgoingRow,
+    OutgoingTo,
+};
 pub use pages::Pages;
 pub use permission::{
     AskedOrigin, Declarations, Exception, Grants, HostWork, HttpGrant, HttpPermission, Permission,

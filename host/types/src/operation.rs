@@ -15,7 +15,7 @@ pub use self::filter::OperationFilter;
 use super::named::named;
 use super::{
     AttributionMode, BindingId, BindingKey, CompanyId, ExtractionJob, HookContext, OperationId,
-    Principal, ProviderKey, RecordHandle, Scope, SourceRef, Usage, Visibility, limits,
+    OutgoingTo, Principal, ProviderKey, RecordHandle, Scope, SourceRef, Usage, Visibility, limits,
 };
 
 macro_rules! define_kinds {
@@ -336,6 +336,9 @@ pub struct Operation {
     /// The usage that the provider reported.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub usage: Vec<Usage>,
+    /// The requests that were sent for it, by origin.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outgoing: Vec<OutgoingTo>,
     /// Where its cost is counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attribution_mode: Option<AttributionMode>,

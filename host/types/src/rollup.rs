@@ -2,6 +2,7 @@
 //! agent, provider and model. A row is a sum of sums, so that days become months and bindings a
 //! company by adding rows.
 
+use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::cost::agent_of;
 use super::{
     AgentId, AttributionMode, BindingId, BindingKey, Microcents, Operation, OperationKind, Outcome,
-    Usage,
+    OutgoingCounts, OutgoingTo, Usage,
 };
 
 /// The key of a row. The day is a day in UTC.
@@ -33,7 +34,13 @@ pub struct RollupKey {
     /// Which model; `unknown` for usage that names none, and absent for what has no usage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Where requests went. A row with an origin has nothing but them, and no agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
 }
+
+/// The provider of what the host itself sent.
+const HOST: &str = "memhost";
 
 /// What is counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -93,6 +100,12 @@ pub struct Rollup {
     pub reported_cost: Microcents,
     /// How long operations took.
     pub latency: Latencies,
+    /// The requests to the origin of the key.
+    #[serde(skip_serializing_if = "OutgoingCounts::is_empty")]
+    pub outgoing: OutgoingCounts,
+    /// When the last operation with such a request began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_outgoing: Option<Timestamp>,
 }
 
 /// How long operations took: counts in buckets that are an eighth of an octave wide, so that a
@@ -145,7 +158,15 @@ impl RollupKey {
             agent_id: Some(agent_of(operation)),
             provider: provider.to_owned(),
             model: model.map(str::to_owned),
+            origin: None,
         }
+    }
+
+    fn outgoing(operation: &Operation, to: &OutgoingTo) -> Self {
+        let provider = operation.provider_key.as_ref().map_or("", |key| key.as_str());
+        let provider = if to.by_host { HOST } else { provider };
+        let key = Self::of(operation, provider, None);
+        Self { agent_id: None, origin: Some(to.origin.clone()), ..key }
     }
 }
 
@@ -187,6 +208,11 @@ impl Rollup {
         rows.extend(operation.usage.iter().map(|usage| {
             let used = Self::used(usage);
             (key(&usage.provider, Some(usage.model_name())), used)
+        }));
+        rows.extend(operation.outgoing.iter().map(|to| {
+            let last_outgoing = Some(operation.started_at);
+            let sent = Self { outgoing: to.counts, last_outgoing, ..Self::default() };
+            (RollupKey::outgoing(operation, to), sent)
         }));
         rows
     }
@@ -273,6 +299,8 @@ impl Rollup {
         for (bucket, count) in &other.latency.0 {
             *self.latency.0.entry(*bucket).or_default() += count;
         }
+        self.outgoing.add(&other.outgoing);
+        self.last_outgoing = self.last_outgoing.max(other.last_outgoing);
     }
 }
 

@@ -74,6 +74,7 @@ pub(crate) const COMPANY: &[(Method, &str, &str)] = &[
     (Method::Get, "/control/v1/companies/{company}/reviews", "+-+-"),
     (Method::Post, "/control/v1/companies/{company}/reviews/{id}/decision", "+---"),
     (Method::Get, "/control/v1/companies/{company}/costs", "+-+-"),
+    (Method::Get, "/control/v1/companies/{company}/outgoing", "+-+-"),
     (Method::Get, "/control/v1/companies/{company}/evaluation", "+-+-"),
     (Method::Get, "/control/v1/companies/{company}/cost-events", "+-+-"),
     (Method::Get, "/control/v1/companies/{company}/finance-events", "+-+-"),

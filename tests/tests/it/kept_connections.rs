@@ -18,7 +18,7 @@ use super::support::Api;
 const CONTROL: &str = "/control/v1/companies/acme";
 
 /// Answers the requests of a connection, one after the other, until the answer is none.
-fn converse(
+pub(super) fn converse(
     stream: impl Read + Write,
     mut answer: impl FnMut(&str, &[u8]) -> Option<String>,
 ) -> std::io::Result<()> {
@@ -117,7 +117,10 @@ async fn thirty_records_need_at_most_two_handshakes() {
     let operations = api.get(&format!("{CONTROL}/operations?kind=record_upsert")).await;
     let id = operations["items"][0]["id"].as_str().unwrap();
     let log = api.get(&format!("{CONTROL}/operations/{id}")).await["log"].to_string();
-    assert!(log.contains("outgoing request: POST /memories: 200 with "), "{log}");
+    assert!(
+        log.contains("outgoing request: POST https://") && log.contains("/memories: 200 with "),
+        "{log}"
+    );
 }
 
 /// A server that answers the first request of each connection, reads every later one and closes

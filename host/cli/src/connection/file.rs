@@ -32,6 +32,7 @@ pub(crate) struct File {
 pub(crate) struct Context {
     pub(crate) url: Option<String>,
     pub(crate) control_url: Option<String>,
+    pub(crate) ca: Option<PathBuf>,
     pub(crate) token: Option<String>,
     pub(crate) token_file: Option<PathBuf>,
     pub(crate) token_command: Option<String>,
@@ -82,13 +83,18 @@ impl File {
         })
     }
 
+    /// A path in the file: relative ones start from its directory.
+    pub(crate) fn beside(&self, path: &Path) -> PathBuf {
+        self.path.parent().unwrap_or(Path::new("")).join(path)
+    }
+
     /// The token of a context, from its value, file or command.
     pub(crate) fn token(&self, context: &Context) -> Result<Option<String>> {
         if let Some(token) = &context.token {
             return Ok(Some(token.clone()));
         }
         if let Some(file) = &context.token_file {
-            let file = self.path.parent().unwrap_or(Path::new("")).join(file);
+            let file = self.beside(file);
             let text = std::fs::read_to_string(&file);
             let text = text.map_err(|error| {
                 CliError::input("token_file", format!("{}: {error}", file.display()))

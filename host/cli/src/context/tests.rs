@@ -24,6 +24,9 @@ fn args(given: &[&str]) -> HostArgs {
     if !given.contains(&"--control-url") {
         host.control_url = None;
     }
+    if !given.contains(&"--ca") {
+        host.ca = None;
+    }
     if !given.contains(&"--token") {
         host.token = None;
     }

@@ -60,7 +60,7 @@ pub(super) async fn run(args: DevArgs) -> Result<()> {
     };
     let mut changes = Changes::of(&project, build.artifact())?;
     let (told, mut events) = mpsc::channel(256);
-    let (mut stopped, mut current) = (Box::pin(serve::stop()), None);
+    let (mut stopped, mut current) = (Box::pin(crate::signals::stop()), None);
     loop {
         // A change during the build starts the next build.
         let round = async {

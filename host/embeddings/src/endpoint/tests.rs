@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::{Endpoint, EndpointOptions};
 use crate::tests::embed;
 use crate::{Embeddings, EmbeddingsOptions};
+use memhost_ports::OutgoingCounter;
 use memhost_types::Microcents;
 
 /// Answers one request and gives what was asked.
@@ -172,14 +173,18 @@ fn all_requests_of_a_batch_have_one_deadline() {
                 .write_all(b"HTTP/1.1 400 No\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
         }
     });
-    let long = "ä".repeat(32 << 10);
+    let (long, sent) = ("ä".repeat(32 << 10), OutgoingCounter::default());
     let error = endpoint
-        .ask_or_cut(&[long], Instant::now() + Duration::from_millis(250))
+        .ask_or_cut(&[long], Instant::now() + Duration::from_millis(250), &sent)
         .unwrap_err()
         .to_string();
     assert!(error.contains("failed"), "{error}");
     // Eight would be needed until it is short.
     assert!(requests.load(Ordering::Relaxed) < 5);
+    // Each of them took the text to the endpoint, and says so.
+    let to = sent.take().into_vec();
+    assert!(to.len() == 1 && to[0].by_host && to[0].counts.requests >= 1, "{to:?}");
+    assert!(to[0].counts.bytes_sent > 64 << 10, "{to:?}");
 }
 
 /// Takes texts of up to 1,000 characters, and none about secrets; answers their length.

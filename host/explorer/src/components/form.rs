@@ -44,9 +44,7 @@ pub(crate) async fn read<S: Send + Sync>(
     request: Request,
     state: &S,
 ) -> Result<(Option<String>, Vec<(String, String)>), Problem> {
-    if !is_own(request.headers()) {
-        return Err(forged());
-    }
+    check_own(request.headers())?;
     let bytes = Bytes::from_request(request, state).await;
     let bytes = bytes.map_err(|rejection| Problem::unreadable(&rejection))?;
     let mut fields = fields(&String::from_utf8_lossy(&bytes))?;
@@ -65,16 +63,36 @@ pub(crate) fn forged() -> Problem {
     Problem::new(ProblemCode::ForgedForm, detail)
 }
 
-/// Whether the form came from this site, as far as the browser says. Without such a header only the
-/// CSRF token counts.
-fn is_own(headers: &HeaderMap) -> bool {
+/// Refuses a form of another site, as far as the browser says whose it is. Without such a header
+/// only the CSRF token counts. A form of another site can set none of these headers.
+fn check_own(headers: &HeaderMap) -> Result<(), Problem> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    if let Some(origin) = text(ORIGIN.as_str()) {
-        let from = origin.split_once("://").map(|(_, host)| host);
-        // Behind a proxy the host differs. A form of another site can set neither header.
-        return from.is_some() && (from == text(HOST.as_str()) || from == text("x-forwarded-host"));
+    // The browser compares the addresses that it sees itself, so that a proxy changes nothing.
+    // Over plain HTTP it says so for this machine only.
+    if let Some(site) = text("sec-fetch-site") {
+        return matches!(site, "same-origin" | "none").then_some(()).ok_or_else(forged);
     }
-    text("sec-fetch-site").is_none_or(|site| matches!(site, "same-origin" | "none"))
+    let Some(origin) = text(ORIGIN.as_str()) else { return Ok(()) };
+    let from = origin.split_once("://").map(|(_, host)| host).ok_or_else(forged)?;
+    let host = text(HOST.as_str()).unwrap_or_default();
+    match text("x-forwarded-host") {
+        _ if from == host => Ok(()),
+        // Each proxy may add the name that it was asked for.
+        Some(names) if names.split(',').any(|name| name.trim() == from) => Ok(()),
+        Some(_) => Err(forged()),
+        None => Err(behind_proxy(from, host)),
+    }
+}
+
+/// A proxy that replaces `Host` looks like another site.
+fn behind_proxy(from: &str, host: &str) -> Problem {
+    let detail = format!(
+        "the browser sent the form to {from:.100}, and it came here for {host:.100}: if a proxy is \
+         in front, let it pass on the name it was asked for in X-Forwarded-Host (nginx: \
+         `proxy_set_header X-Forwarded-Host $http_host;`); otherwise the form belongs to another \
+         site"
+    );
+    Problem::new(ProblemCode::ForgedForm, detail)
 }
 
 /// A form that changes something.
@@ -210,10 +228,19 @@ mod tests {
             pairs
                 .iter()
                 .for_each(|(name, value)| drop(headers.insert(*name, value.parse().unwrap())));
-            is_own(&headers)
+            check_own(&headers).is_ok()
         };
         assert!(own(&[("host", "h:1"), ("origin", "http://h:1")]));
         assert!(own(&[("host", "inner"), ("x-forwarded-host", "h"), ("origin", "https://h")]));
+        // Behind a proxy that keeps neither name, over TLS.
+        assert!(own(&[
+            ("host", "inner"),
+            ("origin", "https://h"),
+            ("sec-fetch-site", "same-origin")
+        ]));
+        assert!(own(&[("host", "i"), ("x-forwarded-host", "a, h"), ("origin", "http://h")]));
+        assert!(!own(&[("host", "h"), ("origin", "http://h"), ("sec-fetch-site", "cross-site")]));
+        assert!(!own(&[("host", "i"), ("x-forwarded-host", "h"), ("origin", "http://evil")]));
         assert!(own(&[("host", "h")]) && own(&[("sec-fetch-site", "same-origin")]));
         assert!(!own(&[("host", "h"), ("origin", "https://evil.example")]));
         assert!(!own(&[("host", "h"), ("origin", "null")]));

@@ -43,7 +43,12 @@ const COMPANY: &[Group] = &[
     ("Configuration", &[("Bindings", "bindings", VIEW), ("Tokens", "tokens", VIEW)]),
     (
         "Costs and audit",
-        &[("Costs", "costs", VIEW), ("Activity", "activity", VIEW), ("Events", "events", VIEW)],
+        &[
+            ("Costs", "costs", VIEW),
+            ("Outgoing requests", "outgoing", VIEW),
+            ("Activity", "activity", VIEW),
+            ("Events", "events", VIEW),
+        ],
     ),
 ];
 

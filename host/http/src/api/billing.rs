@@ -15,7 +15,8 @@ use memhost_core::{
     CostEventPage, EvaluationReport, GroupBy, Page, Service, ServiceError, Sums, SumsQuery,
 };
 use memhost_types::{
-    BindingKey, BudgetView, CostEventFilter, FinanceEvent, NewFinanceEvent, Period, SetBudget,
+    BindingKey, BudgetView, CostEventFilter, FinanceEvent, NewFinanceEvent, OutgoingReport, Period,
+    SetBudget,
 };
 
 /// The routes below `/control/v1/companies/{company}`.
@@ -23,6 +24,11 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     routes! { COMPANY, "costs":
         "/costs" {
             get costs => "getCosts", "Sum operations, tokens and costs", "Days are in UTC.";
+        }
+        "/outgoing" {
+            get outgoing => "getOutgoing", "Show what left the host",
+                "Requests of providers, and of the host for its embedding model's endpoint, by \
+                 origin, binding and provider. Days are in UTC.";
         }
         "/evaluation" {
             get evaluation =>
@@ -92,6 +98,25 @@ async fn costs(
     Query(query): Query<CostQuery>,
 ) -> Result<Json<Sums>, Problem> {
     Ok(Json(allowed.service.control().sums(&allowed.company, &query.sums()?).await?))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct OutgoingQuery {
+    /// The first day; 30 days before the last where absent.
+    since: Option<Date>,
+    /// The last day; today where absent.
+    until: Option<Date>,
+    binding_key: Option<BindingKey>,
+}
+
+async fn outgoing(
+    allowed: Authorized<permission::View>,
+    Query(query): Query<OutgoingQuery>,
+) -> Result<Json<OutgoingReport>, Problem> {
+    let OutgoingQuery { since, until, binding_key } = query;
+    let query = SumsQuery { since, until, binding_key, ..SumsQuery::default() };
+    Ok(Json(allowed.service.control().outgoing(&allowed.company, &query).await?))
 }
 
 #[derive(Deserialize, JsonSchema)]

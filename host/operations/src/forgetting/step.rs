@@ -116,7 +116,7 @@ impl<'a> ForgetWanted<'a> {
         let (mut cursor, mut seen) = (None::<String>, HashSet::new());
         for _ in 0..MOST_PAGES {
             let page = calls.add(serving.instances.list(&request, cursor.clone()).await?);
-            calls.metered.extend(page.usage);
+            calls.metered.extend(page.usage.into());
             let mut items = page.items;
             self.host
                 .records

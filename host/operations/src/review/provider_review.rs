@@ -40,11 +40,11 @@ impl Answered<'_> {
             let page = match serving.instances.pending(scope, cursor.as_deref(), PENDING_PAGE).await
             {
                 Ok(answer) => {
-                    self.ending.add_usage(answer.metered);
+                    self.ending.add_metered(answer.metered);
                     answer.value
                 }
                 Err(failure) => {
-                    self.ending.add_usage(failure.metered);
+                    self.ending.add_metered(failure.metered);
                     tracing::warn!(error = %failure.error, binding = %serving.binding.key, "the \
                         provider could not list what it holds");
                     break;

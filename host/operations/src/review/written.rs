@@ -106,7 +106,7 @@ impl Answered<'_> {
                 Err(failure) => (None, Vec::new(), failure.metered),
             };
             self.ending.add_usage(usage);
-            self.ending.add_usage(metered);
+            self.ending.add_metered(metered);
             match (snippet, author) {
                 (Some(snippet), Author::Judged) => {
                     self.host.counts(&serving.binding, Some(policy), self.id(), &snippet).await?;
@@ -145,11 +145,11 @@ impl Answered<'_> {
         {
             let page = match serving.instances.list(&request, cursor).await {
                 Ok(answer) => {
-                    self.ending.add_usage(answer.metered);
+                    self.ending.add_metered(answer.metered);
                     answer.value
                 }
                 Err(failure) => {
-                    self.ending.add_usage(failure.metered);
+                    self.ending.add_metered(failure.metered);
                     tracing::warn!(error = %failure.error, binding = %serving.binding.key, "the \
                         provider could not list what it imported; each record is judged before it \
                         is first returned");

@@ -176,7 +176,8 @@ pub struct SumsQuery {
 }
 
 impl SumsQuery {
-    fn wants(&self, key: &RollupKey) -> bool {
+    /// Whether it asks for this row's binding.
+    pub(super) fn is_for(&self, key: &RollupKey) -> bool {
         self.binding_key.as_ref().is_none_or(|wanted| key.binding_key.as_ref() == Some(wanted))
             && self.binding_id.is_none_or(|wanted| key.binding_id == Some(wanted))
     }
@@ -209,7 +210,8 @@ impl Ledger {
             again.filter(|(key, ..)| (since..=until).contains(&key.day)).collect();
         let stored = self.store.rollups(company, since, until).await?;
         let stored = stored.into_iter().map(|(key, sums)| (key, Work::default(), sums));
-        let mut parts: Vec<Part> = stored.filter(|(key, ..)| query.wants(key)).collect();
+        let is_wanted = |key: &RollupKey| key.origin.is_none() && query.is_for(key);
+        let mut parts: Vec<Part> = stored.filter(|(key, ..)| is_wanted(key)).collect();
         let mut is_complete = true;
         let mut total = Rollup::default();
         parts.iter().for_each(|(.., sums)| total.add(sums));
@@ -218,7 +220,7 @@ impl Ledger {
             let read: u64 = parts.iter().map(|(.., sums)| sums.counts.operations).sum();
             is_complete = read >= total.counts.operations;
         }
-        let again = again.into_iter().filter(|(key, ..)| query.wants(key));
+        let again = again.into_iter().filter(|(key, ..)| is_wanted(key));
         parts.extend(again.inspect(|(.., sums)| total.add(sums)));
         let mut rows: BTreeMap<[Option<String>; 8], (RollupKey, Rollup)> = BTreeMap::new();
         for (key, work, sums) in parts {
@@ -271,7 +273,7 @@ impl Ledger {
             read += 1;
             let work = work_of(&operation);
             for (key, part) in Rollup::of(&operation) {
-                if query.wants(&key) {
+                if key.origin.is_none() && query.is_for(&key) {
                     sums.entry((key, work.clone())).or_default().add(&part);
                 }
             }

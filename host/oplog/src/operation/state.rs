@@ -14,8 +14,8 @@ use memhost_access::Caller;
 use memhost_records::{OperationMarks, Reader};
 use memhost_store::TableWrite;
 use memhost_types::{
-    CompanyId, Operation, OperationError, OperationErrorCode, OperationId, OperationKind, Outcome,
-    Principal, Refusal, Scope, SourceKind, SourceRef, Visibility,
+    CallUsage, CompanyId, Operation, OperationError, OperationErrorCode, OperationId,
+    OperationKind, Outcome, Principal, Refusal, Scope, SourceKind, SourceRef, Visibility,
 };
 
 macro_rules! states {
@@ -117,7 +117,7 @@ impl Opened {
             operation: Arc::new(operation),
             started,
             stage: Stage::Open,
-            metered: Vec::new(),
+            metered: CallUsage::default(),
             beside: Vec::new(),
             reader: Reader::default(),
             marks: OperationMarks::default(),
@@ -370,6 +370,7 @@ fn new(
         records: Vec::new(),
         jobs: Vec::new(),
         usage: Vec::new(),
+        outgoing: Vec::new(),
         attribution_mode: None,
         cost_event_ids: Vec::new(),
         error: None,

@@ -96,7 +96,7 @@ fn ended(error: &OplogError) -> OperationId {
 
 fn trace(log: &str) -> CallTrace {
     let log = serde_json::from_value(json!([{"level": "info", "text": log}])).unwrap();
-    CallTrace { log, provider_us: 7, metered: Vec::new() }
+    CallTrace { log, provider_us: 7, metered: CallUsage::default() }
 }
 
 fn usage(value: Value) -> Vec<Usage> {
@@ -259,7 +259,7 @@ async fn what_an_operation_cost_is_written_with_it_and_told_if_a_budget_turns() 
     let (mut follower, _) = host.log.feed.follower(seat, Some(&acme()), None);
     let mut ending = host.intended().await.called();
     let CallTrace { log, provider_us, .. } = trace("");
-    ending.answered(CallTrace { log, provider_us, metered: usage(cents(2)) });
+    ending.answered(CallTrace { log, provider_us, metered: usage(cents(2)).into() });
     ending.add_usage(usage(cents(3)));
     // The answer has it, and it is counted once all the same.
     assert_eq!(ending.usage().len(), 2);

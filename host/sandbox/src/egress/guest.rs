@@ -13,7 +13,8 @@ use super::{Egress, EgressError, Tally};
 use crate::computing::Computing;
 use crate::limiter::{Memory, bytes_of_fields};
 use crate::log::GuestLog;
-use memhost_types::BindingLimits;
+use memhost_ports::OutgoingCounter;
+use memhost_types::{BindingLimits, NOT_GRANTED, Outgoing};
 
 /// The outgoing HTTP of one instance. `wasi:http` calls it.
 pub(crate) struct GuestHttp {
@@ -43,11 +44,17 @@ impl GuestHttp {
         }
     }
 
-    /// The call is over: requests that it left behind are not sent.
-    pub(crate) fn end(&self) {
+    /// The call is over: requests that it left behind are not sent. Answers what it has sent.
+    pub(crate) fn end(&self) -> Outgoing {
         if self.egress.is_some() {
             self.tally.end();
         }
+        self.tally.by_origin().take()
+    }
+
+    /// Where what is sent for the present call is counted.
+    pub(crate) fn counter(&self) -> OutgoingCounter {
+        self.tally.by_origin().clone()
     }
 }
 
@@ -55,15 +62,20 @@ impl GuestHttp {
 /// contain people's text.
 struct Told {
     method: http::Method,
+    /// Up to where the path begins.
+    to: String,
     path: String,
     began: Instant,
 }
 
 impl Told {
     fn of(request: &http::Request<WasiBody>) -> Self {
-        let path = request.uri().path();
+        let (uri, path) = (request.uri(), request.uri().path());
+        let authority = uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
+        let to = format!("{}://{authority}", uri.scheme_str().unwrap_or("http"));
         Self {
             method: request.method().clone(),
+            to: to.chars().take(280).collect(),
             path: path.chars().take(200).collect(),
             began: Instant::now(),
         }
@@ -77,7 +89,7 @@ impl Told {
 
 impl std::fmt::Display for Told {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "outgoing request: {:.20} {}", self.method.as_str(), self.path)
+        write!(out, "outgoing request: {:.20} {}{}", self.method.as_str(), self.to, self.path)
     }
 }
 
@@ -134,7 +146,10 @@ impl WasiHttpHooks for GuestHttp {
             let told = Told::of(&request);
             let (head, mut body) = request.into_parts();
             let sent = async {
-                let egress = egress.as_ref().ok_or(EgressError::NotGranted { target })?;
+                let Some(egress) = &egress else {
+                    tally.by_origin().lock().refused(NOT_GRANTED);
+                    return Err(EgressError::NotGranted { target });
+                };
                 let load = Load::new(
                     computing.clone(),
                     memory.clone(),

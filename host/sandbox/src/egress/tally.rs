@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 use super::EgressError;
+use memhost_ports::OutgoingCounter;
 
 /// The transfer of one call of a binding so far.
 pub(crate) struct Tally {
@@ -13,6 +14,7 @@ pub(crate) struct Tally {
     sent: AtomicU64,
     received: AtomicU64,
     ended: watch::Sender<bool>,
+    by_origin: OutgoingCounter,
 }
 
 impl Default for Tally {
@@ -22,6 +24,7 @@ impl Default for Tally {
             sent: AtomicU64::new(0),
             received: AtomicU64::new(0),
             ended: watch::Sender::new(false),
+            by_origin: OutgoingCounter::default(),
         }
     }
 }
@@ -40,6 +43,11 @@ impl Tally {
 
     pub(super) fn take_received(&self, bytes: u64, most: u64) -> Result<(), EgressError> {
         take(&self.received, bytes, most, "incomingBytes")
+    }
+
+    /// What left, by origin.
+    pub(super) fn by_origin(&self) -> &OutgoingCounter {
+        &self.by_origin
     }
 
     pub(super) fn has_ended(&self) -> bool {

@@ -266,7 +266,7 @@ impl State {
             let message = format!("text {number} has more than {MAX_EMBEDDING_TEXT_BYTES} bytes");
             return Err(embeddings::Error::LimitExceeded(message));
         }
-        let embedded = embedder.embed(texts).await?;
+        let embedded = embedder.embed(texts, self.outgoing.counter()).await?;
         if let Some(usage) = &embedded.usage {
             self.count(usage);
         }

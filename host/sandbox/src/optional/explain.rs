@@ -44,7 +44,7 @@ impl Instances {
         let hits = explained.hits.into_iter().filter(is_wanted).collect();
         Ok(Answer {
             value: ExplainAnswer { hits, ..explained },
-            metered: [found.metered, found.value.usage].concat(),
+            metered: found.metered.and(found.value.usage.into()),
             log: found.log,
             left_out: found.left_out,
             provider_us: found.provider_us,

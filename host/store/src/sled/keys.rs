@@ -191,7 +191,7 @@ pub(super) fn sum(company: &CompanyId, key: &RollupKey) -> Vec<u8> {
         key.model.as_deref().unwrap_or_default(),
         &key.binding_id.map(|id| id.0.to_string()).unwrap_or_default(),
     ];
-    for part in parts {
+    for part in parts.into_iter().chain(key.origin.as_deref()) {
         bytes.extend_from_slice(&u32::try_from(part.len()).unwrap_or(u32::MAX).to_be_bytes());
         bytes.extend_from_slice(part.as_bytes());
     }

@@ -204,7 +204,11 @@ fn has_row(
 
 fn others(key: RollupKey) -> RollupKey {
     let (provider, model) = (OTHERS.to_owned(), Some(OTHERS.to_owned()));
-    RollupKey { agent_id: OTHERS.parse().ok(), provider, model, ..key }
+    match key.origin {
+        // It has nothing of what other rows have.
+        Some(_) => RollupKey { origin: Some(memhost_types::OTHER_ORIGINS.to_owned()), ..key },
+        None => RollupKey { agent_id: OTHERS.parse().ok(), provider, model, ..key },
+    }
 }
 
 /// Whether a row from outside is one of these. Answers the highest number that it says is summed,
@@ -297,6 +301,7 @@ mod tests {
             agent_id: format!("agent-{number}").parse().ok(),
             provider: format!("provider-{number}"),
             model: Some(format!("model-{number}")),
+            origin: None,
         };
         let one = || Rollup {
             counts: Counts { operations: 1, ..Counts::default() },

@@ -231,9 +231,10 @@ pub(super) fn operation(
         return Err("is an operation that has not ended".to_owned());
     }
     let bytes = operation.log.iter().map(|line| line.text.len()).sum::<usize>();
-    if operation.records.len() > limits::MAX_ITEMS || bytes > MOST_LOG {
+    let lists = [operation.records.len(), operation.outgoing.len()];
+    if lists.iter().any(|length| *length > limits::MAX_ITEMS) || bytes > MOST_LOG {
         return Err(format!(
-            "has more than {} records, or a log of more than {MOST_LOG} bytes",
+            "has more than {} records or origins, or a log of more than {MOST_LOG} bytes",
             limits::MAX_ITEMS
         ));
     }

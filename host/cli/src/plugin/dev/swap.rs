@@ -133,7 +133,7 @@ impl Place {
             async move {
                 tokio::select! {
                     _ = stopped => {}
-                    () = serve::stop() => {}
+                    () = crate::signals::stop() => {}
                 }
             },
         ));
