@@ -19,7 +19,7 @@ use super::argument::one_of;
 use super::output::{Format, is_plain, line};
 use super::session::Session;
 use super::texts::{clip, micros, provenance, text};
-use super::{Backend, CliError, Result, answer, serve};
+use super::{Backend, CliError, Result, answer};
 use memhost_types::{
     AgentId, BindingKey, BudgetView, Job, Operation, OperationKind, Outcome, PluginChange,
     PluginOutcome, counted,

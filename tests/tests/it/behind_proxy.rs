@@ -19,12 +19,16 @@ use super::ui_pages::{csrf, encode, set_cookie};
 async fn one_signs_in_behind_a_proxy_that_replaces_the_host() {
     let host = TestHost::new(&[]).await.unwrap();
     let api = Api::new(&host);
+    let made = json!({"name": "op", "role": "operator"});
+    let made = api.post("/control/v1/tokens", &made).await.fine();
+    let token = made["value"].as_str().unwrap();
     let anybody = api.with("nobody's");
     let page = anybody.send(Method::Get, "/sign-in", None, &[]).await;
     let tie = set_cookie(&page, "memhost_sign_in");
     let sign_in = async |headers: &[(&'static str, &str)]| {
-        let body = encode(&[("csrf", &csrf(&page.text)), ("token", api.token())]);
-        let headers = [&[("cookie", tie.as_str()), ("host", "127.0.0.1:7600")], headers].concat();
+        let body = encode(&[("csrf", &csrf(&page.text)), ("token", token)]);
+        let own = [("cookie", tie.as_str()), ("host", "127.0.0.1:7600")];
+        let headers = [&own[..], headers].concat();
         anybody.send(Method::Post, "/sign-in", Some(body), &headers).await
     };
     // Over TLS the browser says itself that the form is of the same site.

@@ -18,7 +18,7 @@ use crate::args::{CompanyArgs, NetworkArgs};
 use crate::output::{is_plain, line};
 use crate::session::Session;
 use crate::texts::clip;
-use crate::{CliError, Result, serve, tail};
+use crate::{CliError, Result, tail};
 use memhost_types::{LogLine, Operation};
 
 #[derive(Debug, Args)]

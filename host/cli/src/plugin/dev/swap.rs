@@ -15,7 +15,7 @@ use crate::output::line;
 use crate::plugin::trial::granted;
 use crate::session::Session;
 use crate::texts::escape;
-use crate::{CliError, Result, argument, process, serve};
+use crate::{CliError, Result, argument, process};
 use memhost_conformance::Network;
 use memhost_core::plugins::RefusedPlugin;
 use memhost_core::{
