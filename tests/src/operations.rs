@@ -57,6 +57,7 @@ fn operation(sequence: u64, started_ms: u64) -> Result<Operation> {
         record_count: 5,
         records: Vec::new(),
         jobs: Vec::new(),
+        outgoing: Vec::new(),
         usage: Vec::new(),
         attribution_mode: None,
         cost_event_ids: Vec::new(),

@@ -176,8 +176,8 @@ pub(super) async fn run(command: ContextCommand, selected: Option<String>) -> Re
             file.get(&name)?;
             if settings.is_empty() {
                 return Err(argument::nothing_to_change(
-                    "--url, --control-url, --ca, --token, --token-file, --token-command, --company and \
-                     --agent",
+                    "--url, --control-url, --ca, --token, --token-file, --token-command, --company \
+                     and --agent",
                 ));
             }
             keep(&file, &name, settings)?;

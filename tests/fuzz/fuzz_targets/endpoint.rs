@@ -71,7 +71,9 @@ fuzz_target!(|input: (Vec<(String, String)>, Option<Vec<u8>>, Vec<(u8, Vec<f32>)
     let text = |n: u8| format!("{n} {:?}", uuid::Uuid::new_v4());
     let embedder =
         fuzzed.embeddings.for_binding(&"acme".parse().unwrap(), BindingId(uuid::Uuid::new_v4()));
-    if let Ok(embedded) = fuzzed.runtime.block_on(embedder.embed(vec![text(1), text(2)], <_>::default())) {
+    if let Ok(embedded) =
+        fuzzed.runtime.block_on(embedder.embed(vec![text(1), text(2)], <_>::default()))
+    {
         assert_eq!(embedded.vectors.len(), 2);
         for vector in embedded.vectors {
             let length: f32 = vector.iter().map(|number| number * number).sum();

@@ -14,8 +14,9 @@ fn the_log_names_the_signal_that_ends_the_host_and_the_one_that_does_not() {
     command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(home.path().join("data"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut host = command.spawn().unwrap();
+    let pid = host.id().to_string();
     let send = |signal: &str| {
-        let sent = Command::new("kill").args([signal, &host.id().to_string()]).status().unwrap();
+        let sent = Command::new("kill").args([signal, &pid]).status().unwrap();
         assert!(sent.success());
     };
     let mut out = BufReader::new(host.stdout.take().unwrap()).lines();
