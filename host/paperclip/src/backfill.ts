@@ -4,7 +4,7 @@ import type { Sources } from "./capture/sources";
 import type { Ledger } from "./ledger";
 import { must, saying, type Schemas } from "./memhost/client";
 import { FREE_PROVIDER, type Memory } from "./memory";
-import type { MemhostPlugin } from "./plugin";
+import type { Context } from "./context";
 
 /** Whether a capture can cost something: the provider reaches other systems, or asks for embeddings. */
 export function isMetered({ providerKey, grants }: Pick<Schemas["BindingView"], "providerKey" | "grants">): boolean {
@@ -59,7 +59,7 @@ export interface Backlog {
 }
 
 /** Counts what Paperclip has of a company and the ledger does not. */
-export async function preview(plugin: MemhostPlugin, companyId: string): Promise<Backlog[]> {
+export async function preview(plugin: Context, companyId: string): Promise<Backlog[]> {
   const { namespace, store } = plugin.ledger;
   const without = (kind: string, id: string): string =>
     `NOT EXISTS (SELECT 1 FROM ${namespace}.ledger l WHERE l.store = $1 AND l.kind = '${kind}' AND l.source_id = ${id})`;
@@ -73,7 +73,7 @@ export async function preview(plugin: MemhostPlugin, companyId: string): Promise
 }
 
 /** What taking in the past would cost, by what captures cost so far; null: nothing is known, or it is free. */
-export async function estimate(plugin: MemhostPlugin, companyId: string, backlog: Backlog[]): Promise<number | null> {
+export async function estimate(plugin: Context, companyId: string, backlog: Backlog[]): Promise<number | null> {
   const sums = await must(
     plugin.memory.use.GET("/control/v1/companies/{company}/costs", { params: { path: { company: companyId } } }),
   ).catch(() => null);

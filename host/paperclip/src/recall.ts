@@ -1,6 +1,6 @@
 // Recall: a block of text for the start of a run, or the answer to a question. Every answer is to its own query.
 import { randomUUID } from "node:crypto";
-import { marked } from "./capture/text";
+import { cut, marked } from "./capture/text";
 import { takesPart, type Settings } from "./config";
 import type { Ledger } from "./ledger";
 import { must, saying, type Schemas } from "./memhost/client";
@@ -180,13 +180,4 @@ export function scopeOf(question: Omit<Question, "query" | "way">): Schemas["Sco
     issueId: question.issueId,
     runId: question.runId,
   };
-}
-
-/** The beginning of a text, at most so many bytes, never ending inside a character. */
-export function cut(text: string, bytes: number): string {
-  const whole = Buffer.from(text, "utf8");
-  if (whole.length <= bytes) return text;
-  let end = bytes;
-  while (((whole[end] ?? 0) & 0xc0) === 0x80) end -= 1;
-  return whole.subarray(0, end).toString("utf8");
 }

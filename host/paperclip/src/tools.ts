@@ -1,14 +1,15 @@
 // The agents' tools. Paperclip says whose run it is; nothing of it is taken from the arguments.
 import { createHash } from "node:crypto";
 import type { PluginContext, ToolResult, ToolRunContext } from "@paperclipai/plugin-sdk";
-import { marked } from "./capture/text";
+import { clip, cut, marked } from "./capture/text";
 import { takesPart, type Settings } from "./config";
 import { must, saying, type Schemas } from "./memhost/client";
 import type { Memory } from "./memory";
 import type { Host } from "./paperclip/host";
 import { namesOf, runOf } from "./paperclip/runs";
-import { cut, scopeOf, type Recalls } from "./recall";
+import { scopeOf, type Recalls } from "./recall";
 import { TOOLS } from "./tool-declarations";
+import { checked } from "./values";
 
 interface Asked {
   companyId: string;
@@ -37,11 +38,12 @@ export function registerTools(tools: PluginContext["tools"], parts: Parts): void
     if (tool === undefined) throw new Error(`${declared.name} is declared and not implemented`);
     tools.register(declared.name, declared, async (given, context) => {
       try {
+        const arguments_ = checked(declared.parametersSchema, given) as Arguments;
         const asked = await askedBy(parts.host, context);
         if (!takesPart(parts.settings(asked.companyId), asked.agentId))
           return { error: "This agent does not use memory: it is not in the pilot." };
         await parts.memory.prepare(asked.companyId);
-        return await tool(asked, given as Arguments);
+        return await tool(asked, arguments_);
       } catch (error) {
         return { error: saying(error) };
       }
@@ -172,7 +174,7 @@ export const nameOf = ({ providerKey, providerRecordId }: Schemas["RecordHandle"
 export function handleOf(name: string): Schemas["RecordHandle"] {
   const slash = name.indexOf("/");
   if (slash < 1 || slash === name.length - 1)
-    throw new Error(`${JSON.stringify(name.slice(0, 80))} is no id of a memory; memory.search gives them`);
+    throw new Error(`${JSON.stringify(clip(name, 80))} is no id of a memory; memory.search gives them`);
   return { providerKey: name.slice(0, slash), providerRecordId: name.slice(slash + 1) };
 }
 
