@@ -1,6 +1,6 @@
 // What is not remembered yet: how much, by kind, and what it will cost. What is free is taken in by itself; what is metered
 // waits for a person, while new things are remembered at once.
-import type { Sources } from "./capture/sources";
+import { OWN_DOCUMENTS, type Sources } from "./capture/sources";
 import type { Ledger } from "./ledger";
 import { must, saying, type Schemas } from "./memhost/client";
 import { FREE_PROVIDER, type Memory } from "./memory";
@@ -58,7 +58,7 @@ export interface Backlog {
   bytes: number;
 }
 
-/** Counts what Paperclip has of a company and the ledger does not. */
+/** Counts what Paperclip has of a company, capture takes, and the ledger does not have. */
 export async function preview(plugin: Context, companyId: string): Promise<Backlog[]> {
   const { namespace, store } = plugin.ledger;
   const without = (kind: string, id: string): string =>
@@ -67,8 +67,10 @@ export async function preview(plugin: Context, companyId: string): Promise<Backl
     `SELECT 'comment' AS kind, count(*)::int AS count, coalesce(sum(octet_length(c.body)), 0)::int AS bytes FROM public.issue_comments c
        WHERE c.company_id = $2::uuid AND c.deleted_at IS NULL AND c.author_type IS DISTINCT FROM 'system' AND ${without("comment", "c.id::text")}
      UNION ALL SELECT 'run', count(*)::int, 0 FROM public.heartbeat_runs r WHERE r.company_id = $2::uuid AND r.finished_at IS NOT NULL AND ${without("run", "r.id::text")}
-     UNION ALL SELECT 'document', count(*)::int, 0 FROM public.issue_documents d WHERE d.company_id = $2::uuid AND ${without("document", "d.document_id::text")}`,
-    [store, companyId],
+     UNION ALL SELECT 'document', count(*)::int, 0 FROM public.issue_documents d WHERE d.company_id = $2::uuid AND $3::boolean
+       AND d.key NOT IN (SELECT jsonb_array_elements_text($4::jsonb)) AND ${without("document", "d.document_id::text")}`,
+    // Paperclip gives documents of companies with settings only.
+    [store, companyId, plugin.isConfigured(companyId), JSON.stringify(OWN_DOCUMENTS)],
   );
 }
 

@@ -6,6 +6,7 @@ import type { Ledger } from "./ledger";
 import { must, saying, type Schemas } from "./memhost/client";
 import type { Memory } from "./memory";
 import type { Host } from "./paperclip/host";
+import { withNames } from "./paperclip/runs";
 
 export interface Question {
   companyId: string;
@@ -67,7 +68,7 @@ export class Recalls {
       const records = receipt.deliveries.flatMap((delivery) => delivery.recall?.records ?? []);
       const reason = receipt.notTaken?.reason ?? context?.degraded?.[0] ?? "nothing is remembered about it";
       return {
-        text: marked(context?.text ?? ""),
+        text: marked(await withNames(this.host, question.companyId, context?.text ?? "")),
         skipped: context?.text ? null : String(reason),
         found: context?.included ?? 0,
         snippets: [],

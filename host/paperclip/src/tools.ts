@@ -76,13 +76,7 @@ function implementations({ host, memory, recalls, onWrite }: Parts): Record<stri
           content: `Nothing was recalled: ${found.skipped}.`,
           data: { recallId: found.id, skipped: found.skipped, memories: [] },
         };
-      const names = await namesOf(
-        host,
-        asked.companyId,
-        found.snippets.flatMap(({ source: of, scope }) =>
-          [of?.issueId, scope?.agentId].filter((id) => typeof id === "string"),
-        ),
-      );
+      const names = await namesOf(host, asked.companyId, found.snippets.flatMap(cited));
       return {
         content: marked(found.snippets.map((snippet) => line(snippet, names)).join("\n")),
         data: { recallId: found.id, skipped: null, memories: found.snippets.map(shown) },
@@ -150,11 +144,7 @@ function implementations({ host, memory, recalls, onWrite }: Parts): Record<stri
           },
         }),
       );
-      const names = await namesOf(
-        host,
-        asked.companyId,
-        answer.items.flatMap(({ source: of }) => (typeof of?.issueId === "string" ? [of.issueId] : [])),
-      );
+      const names = await namesOf(host, asked.companyId, answer.items.flatMap(cited));
       const more = answer.nextCursor ? `\nMore with cursor ${answer.nextCursor}` : "";
       return {
         content:
@@ -186,10 +176,20 @@ const shown = (snippet: Schemas["Snippet"]) => ({
   createdAt: snippet.createdAt ?? null,
 });
 
+/** Who wrote it: an agent by id, or whoever memhost names. */
+const writerOf = ({ scope, source: of }: Schemas["Snippet"]): string | null =>
+  scope?.agentId ?? of?.assertedBy?.replace(/^agent:/, "") ?? null;
+
+/** The ids whose names a memory is shown with. */
+const cited = (snippet: Schemas["Snippet"]): string[] =>
+  [snippet.source?.issueId, writerOf(snippet)].filter((id) => typeof id === "string");
+
 function line(snippet: Schemas["Snippet"], names: Map<string, string>): string {
   const text = cut(snippet.text, SHOWN_BYTES);
   const of = snippet.source?.issueId ? names.get(snippet.source.issueId) : undefined;
-  const about = [snippet.source?.kind.replaceAll("_", " "), of, snippet.createdAt?.slice(0, 10)]
+  const writer = writerOf(snippet);
+  const by = writer === null ? undefined : `by ${names.get(writer) ?? writer}`;
+  const about = [snippet.source?.kind.replaceAll("_", " "), of, by, snippet.createdAt?.slice(0, 10)]
     .filter((part) => part !== undefined)
     .join(", ");
   return `- ${text}${text.length < snippet.text.length ? " …" : ""} (${about}; id ${nameOf(snippet.handle)})`;

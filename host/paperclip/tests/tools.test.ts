@@ -422,3 +422,17 @@ test("agents that are hired after Enable get the skill", async () => {
   await skillOfNew(enabling(to));
   expect(given()).toBe(2);
 });
+
+test("recall cites issues by identifier and title, and agents by name", async () => {
+  memhost.recalled = `- The pier is closed (issue ${issue}, by ${agent}, run 01234567-89ab-4def-8123-456789abcdef)`;
+  const recalled = await recalls.hydrate({
+    companyId: company,
+    agentId: agent,
+    runId: null,
+    issueId: issue,
+    projectId: null,
+    query: "x",
+    way: "route",
+  });
+  expect(recalled.text).toContain("(issue ALP-1 Harbour, by Ada, run 01234567-89ab-4def-8123-456789abcdef)");
+});
