@@ -303,6 +303,9 @@ export class MemhostPlugin implements Worker {
     this.memory.down("memhost is started again with the address of Paperclip");
     await this.process.stop();
     outside(() => this.process.restart());
+    // Who saves the settings goes on with Enable.
+    for (let waited = 0; waited < 10_000 && !this.memory.isUp; waited += 50)
+      await new Promise((resolve) => setTimeout(resolve, 50));
   }
 
   request(input: PluginApiRequestInput): Promise<PluginApiResponse> {

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import path from "node:path";
 import { build } from "esbuild";
 import { browser } from "./authenticated.mjs";
-import { api, PACKAGE, URL_OF } from "./server.mjs";
+import { api, PACKAGE, until, URL_OF } from "./server.mjs";
 
 const PASSWORD = "correct horse battery";
 
@@ -22,20 +22,20 @@ async function table() {
 
 /** Somebody with this role in the company, and the session of their browser. */
 async function member(company, name, role) {
-  const { cookie } = await browser("POST", "/auth/sign-up/email", {
-    name,
-    email: `${name}@example.test`.toLowerCase(),
-    password: PASSWORD,
-  });
+  const email = `${name}@example.test`.toLowerCase();
+  // Paperclip takes a few people a minute.
+  const { cookie } = await until(
+    `${name} has signed up`,
+    () => browser("POST", "/auth/sign-up/email", { name, email, password: PASSWORD }),
+    120_000,
+    3000,
+  );
   const { token } = await api("POST", `/companies/${company}/invites`, { allowedJoinTypes: "human", humanRole: role });
   const { json: joined } = await browser("POST", `/invites/${token}/accept`, { requestType: "human" }, cookie);
   if (joined.status === "pending_approval")
     await api("POST", `/companies/${company}/join-requests/${joined.id}/approve`, {});
   const { members } = await api("GET", `/companies/${company}/members`);
-  const own = members.find(
-    ({ user, principalId }) =>
-      user?.email === `${name}@example.test`.toLowerCase() || principalId === joined.requestingUserId,
-  );
+  const own = members.find(({ user, principalId }) => user?.email === email || principalId === joined.requestingUserId);
   assert.ok(own, `${name} is a member`);
   if (own.membershipRole !== role)
     await api("PATCH", `/companies/${company}/members/${own.id}`, { membershipRole: role });
