@@ -1,10 +1,10 @@
 // What is not remembered yet: how much, by kind, and what it will cost. What is free is taken in by itself; what is metered
 // waits for a person, while new things are remembered at once.
-import type { Sources } from "./capture/sources";
+import { OWN_DOCUMENTS, type Sources } from "./capture/sources";
 import type { Ledger } from "./ledger";
 import { must, saying, type Schemas } from "./memhost/client";
 import { FREE_PROVIDER, type Memory } from "./memory";
-import type { MemhostPlugin } from "./plugin";
+import type { Context } from "./context";
 
 /** Whether a capture can cost something: the provider reaches other systems, or asks for embeddings. */
 export function isMetered({ providerKey, grants }: Pick<Schemas["BindingView"], "providerKey" | "grants">): boolean {
@@ -58,8 +58,8 @@ export interface Backlog {
   bytes: number;
 }
 
-/** Counts what Paperclip has of a company and the ledger does not. */
-export async function preview(plugin: MemhostPlugin, companyId: string): Promise<Backlog[]> {
+/** Counts what Paperclip has of a company, capture takes, and the ledger does not have. */
+export async function preview(plugin: Context, companyId: string): Promise<Backlog[]> {
   const { namespace, store } = plugin.ledger;
   const without = (kind: string, id: string): string =>
     `NOT EXISTS (SELECT 1 FROM ${namespace}.ledger l WHERE l.store = $1 AND l.kind = '${kind}' AND l.source_id = ${id})`;
@@ -67,13 +67,15 @@ export async function preview(plugin: MemhostPlugin, companyId: string): Promise
     `SELECT 'comment' AS kind, count(*)::int AS count, coalesce(sum(octet_length(c.body)), 0)::int AS bytes FROM public.issue_comments c
        WHERE c.company_id = $2::uuid AND c.deleted_at IS NULL AND c.author_type IS DISTINCT FROM 'system' AND ${without("comment", "c.id::text")}
      UNION ALL SELECT 'run', count(*)::int, 0 FROM public.heartbeat_runs r WHERE r.company_id = $2::uuid AND r.finished_at IS NOT NULL AND ${without("run", "r.id::text")}
-     UNION ALL SELECT 'document', count(*)::int, 0 FROM public.issue_documents d WHERE d.company_id = $2::uuid AND ${without("document", "d.document_id::text")}`,
-    [store, companyId],
+     UNION ALL SELECT 'document', count(*)::int, 0 FROM public.issue_documents d WHERE d.company_id = $2::uuid AND $3::boolean
+       AND d.key NOT IN (SELECT jsonb_array_elements_text($4::jsonb)) AND ${without("document", "d.document_id::text")}`,
+    // Paperclip gives documents of companies with settings only.
+    [store, companyId, plugin.isConfigured(companyId), JSON.stringify(OWN_DOCUMENTS)],
   );
 }
 
 /** What taking in the past would cost, by what captures cost so far; null: nothing is known, or it is free. */
-export async function estimate(plugin: MemhostPlugin, companyId: string, backlog: Backlog[]): Promise<number | null> {
+export async function estimate(plugin: Context, companyId: string, backlog: Backlog[]): Promise<number | null> {
   const sums = await must(
     plugin.memory.use.GET("/control/v1/companies/{company}/costs", { params: { path: { company: companyId } } }),
   ).catch(() => null);

@@ -1,14 +1,8 @@
 // A company that Paperclip paused because its budget is used up spends nothing on memory either. What is free goes on.
-import type { Ledger } from "./ledger";
+import type { Closed, Ledger } from "./ledger";
 import { must, saying } from "./memhost/client";
 import type { Memory } from "./memory";
 import type { Host } from "./paperclip/host";
-
-/** What memhost's budget of a day was before it was closed. */
-export interface Closed {
-  limitCents: number | null;
-  warnShare: number | null;
-}
 
 const EVERY_MS = 10_000;
 

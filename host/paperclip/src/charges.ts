@@ -1,7 +1,8 @@
 // Flat charges that somebody entered in memhost, such as a subscription: finance events in Paperclip, once each.
-import { codeOf, orNull, type Entry } from "./costs";
+import type { Context } from "./context";
+import { codeOf, orNull, type Entry } from "./entries";
+import { clip } from "./capture/text";
 import { must, type Schemas } from "./memhost/client";
-import type { MemhostPlugin } from "./plugin";
 
 type Charge = Schemas["FinanceEvent"];
 
@@ -26,7 +27,7 @@ const PAGE = 200;
 
 /** Enters the charges that are not entered yet, oldest first. They are listed newest first, and those that are known end it. */
 export async function enterCharges(
-  plugin: MemhostPlugin,
+  plugin: Context,
   companyId: string,
   enter: (entry: Entry) => Promise<void>,
 ): Promise<void> {
@@ -77,7 +78,7 @@ function bodyOf(charge: Charge): Record<string, unknown> {
     currency: charge.currency,
     estimated: charge.estimated,
     externalInvoiceId: charge.externalInvoiceId ?? null,
-    description: (charge.description ?? "Memory").slice(0, 500),
+    description: clip(charge.description ?? "Memory", 500),
     occurredAt: charge.occurredAt,
     metadataJson: {
       ...charge.metadataJson,

@@ -4,8 +4,14 @@ import type { EnvSecretRefBinding } from "@paperclipai/plugin-sdk";
 export interface Settings {
   paperclipUrl: string | null;
   boardToken: EnvSecretRefBinding | null;
+  /** Paperclip's address as browsers reach it; null: `paperclipUrl`. */
+  browserUrl: string | null;
   memhostUrl: string | null;
   memhostToken: EnvSecretRefBinding | null;
+  /** The data directory of an earlier installation that is used instead, by its name. */
+  adoptDirectory: string | null;
+  /** Those that are deleted. */
+  deleteDirectories: string[];
   /** Only these agents use memory; empty: all. */
   agents: string[];
   /** How long the memory of a deleted company is kept, in seconds. */
@@ -15,8 +21,11 @@ export interface Settings {
 export const DEFAULTS: Settings = {
   paperclipUrl: null,
   boardToken: null,
+  browserUrl: null,
   memhostUrl: null,
   memhostToken: null,
+  adoptDirectory: null,
+  deleteDirectories: [],
   agents: [],
   eraseGraceSeconds: 86_400,
 };
@@ -35,6 +44,9 @@ export function addressProblem(value: string): string | null {
   }
 }
 
+const texts = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((one): one is string => typeof one === "string") : [];
+
 /** Reads a saved row. What is missing or wrong is the default. */
 export function settingsOf(row: Record<string, unknown> | null | undefined): Settings {
   const address = (value: unknown): string | null =>
@@ -45,9 +57,12 @@ export function settingsOf(row: Record<string, unknown> | null | undefined): Set
   return {
     paperclipUrl: address(row?.paperclipUrl),
     boardToken: isReference(row?.boardToken) ? row.boardToken : null,
+    browserUrl: address(row?.browserUrl),
     memhostUrl: address(row?.memhostUrl),
     memhostToken: isReference(row?.memhostToken) ? row.memhostToken : null,
-    agents: Array.isArray(row?.agents) ? row.agents.filter((id): id is string => typeof id === "string") : [],
+    adoptDirectory: typeof row?.adoptDirectory === "string" && row.adoptDirectory !== "" ? row.adoptDirectory : null,
+    deleteDirectories: texts(row?.deleteDirectories),
+    agents: texts(row?.agents),
     eraseGraceSeconds:
       typeof grace === "number" && Number.isFinite(grace) && grace >= 0 ? grace : DEFAULTS.eraseGraceSeconds,
   };
@@ -56,7 +71,7 @@ export function settingsOf(row: Record<string, unknown> | null | undefined): Set
 /** What an operator must change before a row can be saved. */
 export function problemsOf(row: Record<string, unknown>): string[] {
   const problems: string[] = [];
-  for (const field of ["paperclipUrl", "memhostUrl"] as const) {
+  for (const field of ["paperclipUrl", "browserUrl", "memhostUrl"] as const) {
     const value = row[field];
     const problem = typeof value === "string" && value.trim() !== "" ? addressProblem(value.trim()) : null;
     if (problem !== null) problems.push(`${field}: ${problem}`);

@@ -4,21 +4,10 @@ import { MemhostError, must, saying, type Schemas } from "./memhost/client";
 import { enterCharges } from "./charges";
 import { BoardError, boardOf, type Board } from "./paperclip/board";
 import { isId } from "./paperclip/runs";
-import type { MemhostPlugin } from "./plugin";
+import type { Context, Worker } from "./context";
+import { codeOf, orNull, type Entry, type Form } from "./entries";
 
 type CostEvent = Schemas["CostEvent"];
-export type Form = "cost" | "finance";
-
-/** What is entered in Paperclip once. */
-export interface Entry {
-  id: string;
-  form: Form;
-  account: string;
-  cents: number;
-  rest: number;
-  body: Record<string, unknown>;
-}
-
 const EVERY_MS = 10_000;
 /** An entry that is on its way is not looked for before. */
 const ON_ITS_WAY_MS = 20_000;
@@ -41,13 +30,13 @@ export class Spending {
   error: string | null = null;
   private last = 0;
 
-  constructor(private readonly plugin: MemhostPlugin) {}
+  constructor(private readonly plugin: Context) {}
 
   async run(): Promise<void> {
     if (Date.now() - this.last < EVERY_MS) return;
     this.last = Date.now();
     const { plugin } = this;
-    for (const { id: companyId } of await plugin.pump.sources.companies()) {
+    for (const { id: companyId } of await plugin.companies()) {
       if (!plugin.isConfigured(companyId)) continue;
       try {
         const board = await boardOf(plugin.ctx, companyId, plugin.settings(companyId));
@@ -190,9 +179,6 @@ export class Spending {
   }
 }
 
-export const codeOf = (id: string): string => `memhost:${id}`;
-export const orNull = (id: string | null | undefined): string | null => (isId(id) ? id : null);
-
 function costBody(event: CostEvent, cents: number): Record<string, unknown> {
   return {
     agentId: event.agentId,
@@ -232,7 +218,7 @@ function financeBody(event: CostEvent, cents: number): Record<string, unknown> {
 
 /** What memory cost this month, and what of it is in Paperclip. */
 export async function costsOf(
-  plugin: MemhostPlugin,
+  plugin: Worker,
   companyId: string,
 ): Promise<{ monthCents: number; entered: number; waiting: number; error: string | null }> {
   const { ctx, ledger, memory, spending } = plugin;

@@ -1,13 +1,10 @@
 // Enable: what a company needs beyond remembering, made in steps that can be undone. Each step says what it did.
 import { HOOK_KINDS } from "./capture/hooks";
-import type { Settings } from "./config";
-import type { Ledger } from "./ledger";
+import type { Enabling, Target } from "./enabling";
 import { must, saying } from "./memhost/client";
 import type { Memory } from "./memory";
 import { connectMcp, disconnectMcp, type Connected } from "./mcp";
-import type { Board } from "./paperclip/board";
 import { BoardError } from "./paperclip/board";
-import type { Host } from "./paperclip/host";
 import { TOOLS } from "./tool-declarations";
 
 const PLUGIN = "memhost";
@@ -15,7 +12,6 @@ const PROFILE = "memhost-memory";
 
 /** What Enable made, so that it can be taken back. */
 export interface Made {
-  row?: boolean;
   hooks?: { binding: string; kinds: string[] };
   profileId?: string;
   profileTargets?: Target[];
@@ -27,18 +23,6 @@ export interface Step {
   step: string;
   done: boolean;
   says: string;
-}
-export interface Target {
-  targetType: "company" | "agent";
-  targetId: string;
-}
-export interface Enabling {
-  host: Host;
-  memory: Memory;
-  ledger: Ledger;
-  board: Board;
-  companyId: string;
-  settings: Settings;
 }
 
 const agents = (count: number): string => `${count} agent${count === 1 ? "" : "s"}`;
@@ -62,7 +46,6 @@ export async function enable(with_: Enabling): Promise<Step[]> {
     // What was made is known even if the next step ends the worker.
     await ledger.setCompany(companyId, { enabled: made as Record<string, unknown> });
   };
-  await step("configuration", () => saveRow(with_, made));
   await step("capture", () => subscribe(with_, made));
   await step("tools", () => profile(with_, made));
   await step("skill", () => skill(with_, made));
@@ -121,31 +104,15 @@ export async function disable(with_: Enabling): Promise<Step[]> {
   )
     delete made.hooks;
   await ledger.setCompany(companyId, {
-    enabled: Object.keys(made).filter((key) => key !== "row").length === 0 ? null : (made as Record<string, unknown>),
+    enabled: Object.keys(made).length === 0 ? null : (made as Record<string, unknown>),
   });
   host.logger.info("memory was disabled", { companyId });
-  // Paperclip has no way to remove a configuration row; an empty one changes nothing but what it may read.
-  if (made.row === true)
-    steps.push({
-      step: "configuration",
-      done: true,
-      says: "the saved settings stay; comments and runs are remembered as before Enable",
-    });
-  return steps;
-}
-
-async function saveRow({ board, companyId }: Enabling, made: Made): Promise<string> {
-  const row = await board.ask<{ configJson?: Record<string, unknown> } | null>(
-    "GET",
-    `/plugins/${PLUGIN}/config?companyId=${companyId}`,
-  );
-  if (row?.configJson?.paperclipUrl !== undefined) return "settings were saved already";
-  await board.ask("POST", `/plugins/${PLUGIN}/config`, {
-    companyId,
-    configJson: { ...row?.configJson, paperclipUrl: board.url },
+  steps.push({
+    step: "configuration",
+    done: true,
+    says: "the saved settings stay; comments and runs are remembered as before Enable",
   });
-  made.row = true;
-  return "settings were saved; documents are remembered from now on";
+  return steps;
 }
 
 type Hooks = { kind: string; when?: "active" | "always" }[];
@@ -216,17 +183,30 @@ async function profile(with_: Enabling, made: Made): Promise<string> {
   return `${entries.length} tools for ${with_.settings.agents.length === 0 ? "all agents" : agents(with_.settings.agents.length)}`;
 }
 
+/** Gives the skill to agents that were hired since Enable. */
+export async function skillOfNew(with_: Enabling): Promise<void> {
+  const made = ((await with_.ledger.company(with_.companyId))?.enabled ?? {}) as Made;
+  if (made.skillAgents === undefined) return;
+  const before = made.skillAgents.length;
+  await skill(with_, made);
+  if (made.skillAgents.length > before)
+    await with_.ledger.setCompany(with_.companyId, { enabled: made as Record<string, unknown> });
+}
+
 async function skill({ host, board, companyId, settings }: Enabling, made: Made): Promise<string> {
-  const resolved = await host.skills.managed.reconcile("memory", companyId);
-  const reference = resolved.skill?.key ?? resolved.skillId;
-  if (!reference) throw new Error(`Paperclip did not make the skill (${resolved.status})`);
-  made.skillRef = reference;
   const hired = await host.db.query<{ id: string }>(
     `SELECT id::text AS id FROM public.agents WHERE company_id = $1::uuid AND status <> 'terminated'`,
     [companyId],
   );
   const some = hired.map(({ id }) => id).filter((id) => settings.agents.length === 0 || settings.agents.includes(id));
-  made.skillAgents ??= [];
+  const known = made.skillAgents ?? [];
+  if (made.skillRef !== undefined && some.every((id) => known.includes(id)))
+    return `${agents(some.length)} may use the skill`;
+  const resolved = await host.skills.managed.reconcile("memory", companyId);
+  const reference = resolved.skill?.key ?? resolved.skillId;
+  if (!reference) throw new Error(`Paperclip did not make the skill (${resolved.status})`);
+  made.skillRef = reference;
+  made.skillAgents = known;
   const refused: string[] = [];
   for (const id of some) {
     if (made.skillAgents.includes(id)) continue;

@@ -1,6 +1,11 @@
 // What memhost has of Paperclip: rows in the plugin's own database namespace.
-import type { Closed } from "./budgets";
 import type { Host } from "./paperclip/host";
+
+/** What memhost's budget of a day was before it was closed. */
+export interface Closed {
+  limitCents: number | null;
+  warnShare: number | null;
+}
 
 export type Kind = "comment" | "document" | "run";
 /** `waiting`: memhost does not take it now. `outside`: of an agent that is not in the pilot. */

@@ -27,6 +27,7 @@ const manifest: PaperclipPluginManifestV1 = {
     "events.subscribe",
     "jobs.schedule",
     "api.routes.register",
+    "access.members.read",
     "secrets.read-ref",
     "activity.log.write",
     "agent.tools.register",
@@ -57,6 +58,11 @@ const manifest: PaperclipPluginManifestV1 = {
         title: "Board API key",
         description: "Needed where Paperclip asks for one: `paperclipai token board create`.",
       },
+      browserUrl: {
+        type: "string",
+        title: "Address of Paperclip in browsers",
+        description: "Where the explorer's links lead, if browsers reach Paperclip at another address.",
+      },
       memhostUrl: {
         type: "string",
         title: "Address of memhost",
@@ -68,6 +74,17 @@ const manifest: PaperclipPluginManifestV1 = {
         items: { type: "string" },
         title: "Pilot",
         description: "Ids of the agents that may use memory. Empty: all.",
+      },
+      adoptDirectory: {
+        type: "string",
+        title: "Memory of an earlier installation",
+        description: "The name of its data directory, to use it instead of the present one, for all companies.",
+      },
+      deleteDirectories: {
+        type: "array",
+        items: { type: "string" },
+        title: "Memory to delete",
+        description: "The names of data directories of earlier installations.",
       },
       eraseGraceSeconds: {
         type: "integer",

@@ -1,14 +1,25 @@
 // Memory as an MCP connection in Paperclip's gateway, for agents of Claude and Codex. The gateway says who calls.
 import { must } from "./memhost/client";
-import type { Enabling, Target } from "./enable";
+import type { Enabling, Target } from "./enabling";
 import { BoardError } from "./paperclip/board";
 
 export interface Connected {
   applicationId: string;
   connectionId: string;
   tokenId: string;
+  /** When the token ends. */
+  expiresAt?: string;
   url: string;
 }
+
+/** How long a token is good for, and how long before its end it is replaced. */
+const TOKEN_DAYS = 90;
+const RENEW_DAYS = 30;
+const DAY_MS = 86_400_000;
+
+/** Whether the gateway must get another address or token. */
+export const isOutdated = ({ url, expiresAt }: Connected, runtime: string): boolean =>
+  url !== `${runtime}/mcp` || expiresAt === undefined || Date.parse(expiresAt) - Date.now() < RENEW_DAYS * DAY_MS;
 
 const HEADERS = ["company_id", "agent_id", "issue_id", "project_id", "run_id"];
 
@@ -19,32 +30,49 @@ export async function connectMcp(
   profileId: string | null,
   targets: Target[],
 ): Promise<Connected> {
-  const { board, companyId, memory } = with_;
+  const { companyId, memory } = with_;
   const address = memory.address;
   if (address === null) throw new Error("memhost is not up");
   const url = `${address.runtime}/mcp`;
-  if (known?.url === url && (await exists(with_, known))) return known;
+  if (known !== undefined && !isOutdated(known, address.runtime) && (await exists(with_, known))) return known;
   if (known !== undefined) await disconnectMcp(with_, known);
+  const expiresAt = new Date(Date.now() + TOKEN_DAYS * DAY_MS).toISOString();
   const issued = await must(
     memory.use.POST("/control/v1/companies/{company}/tokens", {
       params: { path: { company: companyId } },
-      body: { name: "Paperclip's gateway", role: "integration" },
+      body: { name: "Paperclip's gateway", role: "integration", expiresAt },
     }),
   );
-  const connected = await board.ask<{ connectionId: string; application: { id: string } }>(
+  try {
+    return await connected(with_, { value: issued.value, tokenId: issued.id, expiresAt, url }, profileId, targets);
+  } catch (error) {
+    // Whatever Paperclip has kept of it opens nothing.
+    await revoke(with_, issued.id);
+    throw error;
+  }
+}
+
+async function connected(
+  { board, companyId }: Enabling,
+  { value, tokenId, expiresAt, url }: { value: string; tokenId: string; expiresAt: string; url: string },
+  profileId: string | null,
+  targets: Target[],
+): Promise<Connected> {
+  const answer = await board.ask<{ connectionId: string; application: { id: string } }>(
     "POST",
     `/companies/${companyId}/tools/apps/connect`,
     {
       link: url,
       name: "Memory",
       authMode: "bearer",
-      credentialValues: { "credentials.authorization": issued.value },
+      credentialValues: { "credentials.authorization": value },
     },
   );
   const made = {
-    applicationId: connected.application.id,
-    connectionId: connected.connectionId,
-    tokenId: issued.id,
+    applicationId: answer.application.id,
+    connectionId: answer.connectionId,
+    tokenId,
+    expiresAt,
     url,
   };
   const config = { url, headerPolicy: { metadata: { forward: HEADERS } } };
@@ -71,9 +99,10 @@ async function exists({ board }: Enabling, { connectionId }: Connected): Promise
 }
 
 export async function disconnectMcp(
-  { board, companyId, memory }: Enabling,
+  with_: Enabling,
   { applicationId, connectionId, tokenId }: Connected,
 ): Promise<string> {
+  const { board } = with_;
   // Paperclip archives a connection that is deleted, and keeps its application as long as there is an archived one.
   for (const undo of [
     () => board.ask("DELETE", `/tool-connections/${connectionId}`),
@@ -85,10 +114,14 @@ export async function disconnectMcp(
       if (!(error instanceof BoardError) || error.status !== 404) throw error;
     }
   }
+  await revoke(with_, tokenId);
+  return "the connection and its token were removed";
+}
+
+async function revoke({ memory, companyId }: Enabling, tokenId: string): Promise<void> {
   await must(
     memory.use.DELETE("/control/v1/companies/{company}/tokens/{id}", {
       params: { path: { company: companyId, id: tokenId } },
     }),
   ).catch(() => null);
-  return "the connection and its token were removed";
 }

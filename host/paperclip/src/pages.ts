@@ -1,16 +1,17 @@
 // What the pages ask the worker. Numbers and states are data; whatever reads or changes memory is an action, because
 // only with an action Paperclip says who asks, and private memory is answered to its owner alone.
 import type { PluginContext } from "@paperclipai/plugin-sdk";
+import { ACTIONS, mustBe, type Action } from "./access";
 import { estimate, preview } from "./backfill";
-import { addressProblem } from "./config";
+import type { Worker } from "./context";
 import { costsOf } from "./costs";
 import { openExplorer } from "./explorer";
-import { disable, enable, type Enabling, type Step } from "./enable";
+import { disable, enable, type Step } from "./enable";
+import type { Enabling } from "./enabling";
 import { must, type Schemas } from "./memhost/client";
-import { adopt, leftovers, removeLeftover } from "./memhost/leftovers";
+import { leftovers } from "./memhost/leftovers";
 import { boardOf } from "./paperclip/board";
 import { agentsOf, isId, issueOf, namesOf } from "./paperclip/runs";
-import type { MemhostPlugin } from "./plugin";
 import { handleOf, nameOf } from "./tools";
 
 type ActionContext = Parameters<Parameters<PluginContext["actions"]["register"]>[1]>[1];
@@ -18,7 +19,7 @@ type Params = Record<string, unknown>;
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** The company that Paperclip has checked; instance administrators may name another one. */
+/** The company of the page. Paperclip has checked that the person belongs to it, unless it has checked nothing. */
 function companyIn(params: Params): string {
   if (!isId(params.companyId)) throw new Error("there is no company; open the page from a company");
   return params.companyId;
@@ -30,15 +31,16 @@ const scopeOf = (companyId: string, { actor }: ActionContext): Schemas["Scope"] 
   subjectId: actor.userId ?? "nobody",
 });
 
-export function registerPages(plugin: MemhostPlugin): void {
+export function registerPages(plugin: Worker): void {
   const { ctx, memory, ledger, recalls } = plugin;
   // Agents have the tools, which know their run; an action would not.
-  const action = (key: string, act: (params: Params, context: ActionContext) => Promise<unknown>): void =>
+  const action = (key: Action, act: (params: Params, context: ActionContext) => Promise<unknown>): void =>
     ctx.actions.register(key, async (params, context) => {
       if (context.actor.type === "agent")
         throw new Error(
           "only people may do this; agents have the tools memory.search, memory.note, memory.forget, memory.correct and memory.browse",
         );
+      await mustBe(ctx, companyIn(params), context.actor.userId, ACTIONS[key]);
       return act(params, context);
     });
 
@@ -83,7 +85,7 @@ export function registerPages(plugin: MemhostPlugin): void {
       agents: await agentsOf(ctx, companyId),
       counts: isUp ? await ledger.counts(companyId) : [],
       attention: isUp ? await ledger.troubles(companyId) : [],
-      held: plugin.pump.state.held[companyId] ?? null,
+      held: plugin.held(companyId),
       reviews: reviews?.items.length ?? 0,
       costs: isUp ? await costsOf(plugin, companyId) : null,
       backlog,
@@ -182,9 +184,7 @@ export function registerPages(plugin: MemhostPlugin): void {
     return { ok: true };
   });
 
-  action("explorer", async (params, { actor }) =>
-    openExplorer(plugin, companyIn(params), actor.userId, text(params.origin)),
-  );
+  action("explorer", async (params, { actor }) => openExplorer(plugin, companyIn(params), actor.userId));
 
   action("correct", async (params, context) => {
     const companyId = companyIn(params);
@@ -226,10 +226,9 @@ export function registerPages(plugin: MemhostPlugin): void {
   const switching = (act: (with_: Enabling) => Promise<Step[]>) => async (params: Params) => {
     const companyId = companyIn(params);
     const settings = plugin.settings(companyId);
-    const problem = text(params.paperclipUrl) === "" ? null : addressProblem(text(params.paperclipUrl));
-    if (problem !== null) throw new Error(`paperclipUrl: ${problem}`);
-    const board = await boardOf(ctx, companyId, settings, text(params.paperclipUrl) || null);
-    if (board === null) throw new Error("the address of Paperclip is not known; save it in the settings");
+    const board = await boardOf(ctx, companyId, settings);
+    if (board === null)
+      throw new Error("the address of Paperclip is not known; an administrator of Paperclip saves it in the settings");
     return { steps: await act({ host: ctx, memory, ledger, board, companyId, settings }) };
   };
   action("enable", switching(enable));
@@ -237,18 +236,13 @@ export function registerPages(plugin: MemhostPlugin): void {
 
   action("retry", async (params) => {
     await ledger.retry(companyIn(params));
-    void plugin.pump.wake(true);
+    plugin.wake(true);
     return { ok: true };
   });
 
   action("backfill", async (params) => {
     await ledger.setCompany(companyIn(params), { backfill_after: null });
-    void plugin.pump.wake(true);
+    plugin.wake(true);
     return { ok: true };
-  });
-
-  action("leftover", async (params) => {
-    const name = text(params.name);
-    return params.what === "adopt" ? adopt(plugin, name) : removeLeftover(plugin, name);
   });
 }

@@ -7,9 +7,10 @@ import type {
 } from "@paperclipai/plugin-sdk";
 import { outside, Pump } from "./capture/pump";
 import { settingsOf, type Settings } from "./config";
+import type { Worker } from "./context";
 import { Ledger } from "./ledger";
 import { saying } from "./memhost/client";
-import { backAddress, dataRoot, directoryOf, keepBackAddress } from "./memhost/directories";
+import { backAddress, dataRoot, directoryOf, keepBackAddress, makePrivate } from "./memhost/directories";
 import { Elsewhere } from "./memhost/elsewhere";
 import { MemhostProcess, type Running } from "./memhost/process";
 import { Memory } from "./memory";
@@ -17,7 +18,9 @@ import { Recalls } from "./recall";
 import { answer } from "./routes";
 import { Activity } from "./activity";
 import { Budgets } from "./budgets";
-import { enable, type Made } from "./enable";
+import { enable, skillOfNew, type Made } from "./enable";
+import { isOutdated } from "./mcp";
+import { adopt, removeLeftovers } from "./memhost/leftovers";
 import { registerPages } from "./pages";
 import { boardOf } from "./paperclip/board";
 import { Spending } from "./costs";
@@ -39,6 +42,8 @@ const EVENTS = [
 const TICK_MS = 8000;
 const RECOVER_MS = 1000;
 const RECOVER_TRIES = 20;
+/** How often what was enabled is looked at. */
+const FOLLOW_MS = 60_000;
 
 export interface Environment {
   pluginId: string;
@@ -47,7 +52,7 @@ export interface Environment {
   dataRoot?: string;
 }
 
-export class MemhostPlugin {
+export class MemhostPlugin implements Worker {
   readonly memory = new Memory();
   readonly ledger: Ledger;
   readonly recalls: Recalls;
@@ -60,6 +65,7 @@ export class MemhostPlugin {
   private readonly kept = new Map<string, Settings>();
   private readonly timer: NodeJS.Timeout;
   private elsewhere: Elsewhere | null = null;
+  private followedAt = 0;
 
   constructor(
     readonly ctx: PluginContext,
@@ -83,13 +89,14 @@ export class MemhostPlugin {
         await this.spending.run();
         await budgets.run();
         await this.recalls.prune();
+        await this.follow();
       },
     });
     this.process = new MemhostProcess({
       directory: this.directory,
       searchPath: environment.searchPath,
       from: environment.from,
-      onUp: (running) => void this.up(running),
+      onUp: (running) => void outside(() => this.up(running)),
       onDown: (error) => this.down(error),
     });
     for (const event of EVENTS) ctx.events.on(event, async () => void this.pump.wake());
@@ -106,7 +113,7 @@ export class MemhostPlugin {
     registerPages(this);
     this.timer = setInterval(() => void this.pump.wake(), TICK_MS);
     this.timer.unref();
-    this.process.start();
+    outside(() => this.process.start());
     outside(() => this.recoverLater(RECOVER_TRIES));
   }
 
@@ -146,8 +153,10 @@ export class MemhostPlugin {
       this.memory.up(running);
       this.pump.release();
       this.ctx.logger.info("memhost is up", { runtime: running.runtime, pid: running.pid });
+      for (const { adoptDirectory, deleteDirectories } of this.rows.values())
+        await this.useLeftovers(adoptDirectory, deleteDirectories);
+      this.followedAt = 0;
       await this.pump.wake(true);
-      await this.followAddress();
     } catch (error) {
       this.ctx.logger.warn("memhost is up and Paperclip's database does not answer yet", { error: saying(error) });
       setTimeout(
@@ -157,21 +166,33 @@ export class MemhostPlugin {
     }
   }
 
-  /** Paperclip's gateway keeps memhost's address; a port that had to change is told to it. */
-  private async followAddress(): Promise<void> {
+  /** What was enabled is kept up to date: the gateway's address and token, and the skill of agents that were hired. */
+  private async follow(): Promise<void> {
+    if (Date.now() - this.followedAt < FOLLOW_MS) return;
+    this.followedAt = Date.now();
+    const runtime = this.memory.address?.runtime;
+    if (runtime === undefined) return;
     for (const { company_id: companyId, enabled } of await this.ledger.companies()) {
-      const made = (enabled ?? {}) as Made;
-      if (
-        made.mcp === undefined ||
-        made.mcp.url === `${this.memory.address?.runtime}/mcp` ||
-        !this.isConfigured(companyId)
-      )
-        continue;
+      if (enabled === null || !this.isConfigured(companyId)) continue;
+      const { mcp } = enabled as Made;
       const settings = this.settings(companyId);
-      const board = await boardOf(this.ctx, companyId, settings);
-      if (board !== null)
-        await enable({ host: this.ctx, memory: this.memory, ledger: this.ledger, board, companyId, settings });
+      try {
+        const board = await boardOf(this.ctx, companyId, settings);
+        if (board === null) continue;
+        const with_ = { host: this.ctx, memory: this.memory, ledger: this.ledger, board, companyId, settings };
+        if (mcp !== undefined && isOutdated(mcp, runtime)) await enable(with_);
+        else await skillOfNew(with_);
+      } catch (error) {
+        this.ctx.logger.warn("what was enabled is not up to date", { companyId, error: saying(error) });
+      }
     }
+  }
+
+  /** Directories of earlier installations that the settings name. */
+  private async useLeftovers(adopted: string | null, deleted: string[]): Promise<void> {
+    if (this.elsewhere !== null || this.ledger.store === "") return;
+    await removeLeftovers(this, deleted);
+    if (adopted !== null) await adopt(this, adopted, (act) => this.exchange(act));
   }
 
   private down(error: string): void {
@@ -184,12 +205,15 @@ export class MemhostPlugin {
     const before = this.settings(companyId);
     const settings = settingsOf(row);
     this.rows.set(companyId, settings);
+    await this.linkBack();
     await this.choose();
     if (this.ledger.store !== "") {
       // A deleted company has no row any more, and its grace period counts from then on.
       await this.ledger.setCompany(companyId, { settings: row });
       if (JSON.stringify(before.agents) !== JSON.stringify(settings.agents)) await this.ledger.widen(companyId);
     }
+    await outside(() => this.useLeftovers(settings.adoptDirectory, settings.deleteDirectories));
+    this.followedAt = 0;
     void this.pump.wake(true);
   }
 
@@ -201,7 +225,7 @@ export class MemhostPlugin {
     this.elsewhere?.stop();
     this.elsewhere = null;
     this.memory.down("another memhost is used");
-    if (url === null) return this.process.restart();
+    if (url === null) return outside(() => this.process.restart());
     await this.process.stop();
     const token = async (): Promise<string> => {
       const reference = this.rows.get(companyId ?? "")?.memhostToken ?? null;
@@ -211,10 +235,11 @@ export class MemhostPlugin {
     this.elsewhere = new Elsewhere(
       url,
       token,
-      (running) => void this.up(running),
+      (running) => void outside(() => this.up(running)),
       (error) => this.down(error),
     );
-    this.elsewhere.start();
+    // Its timer looks for as long as the plugin runs, and the call that brought the settings ends.
+    outside(() => this.elsewhere?.start());
   }
 
   health(): PluginHealthDiagnostics {
@@ -235,13 +260,25 @@ export class MemhostPlugin {
     return this.activity.wrote(companyId, what, count, metadata);
   }
 
+  companies(): Promise<{ id: string; name: string }[]> {
+    return this.pump.sources.companies();
+  }
+
+  held(companyId: string): string | null {
+    return this.pump.state.held[companyId] ?? null;
+  }
+
+  wake(everything: boolean): void {
+    void this.pump.wake(everything);
+  }
+
   /** Whether Paperclip gives this company's documents, activity and secrets. */
   isConfigured(companyId: string): boolean {
     return this.rows.has(companyId);
   }
 
   /** Stops memhost, lets directories be exchanged, and starts it again. */
-  async exchange(act: () => string): Promise<void> {
+  private async exchange(act: () => string): Promise<void> {
     this.memory.down("another data directory is taken");
     const store = this.ledger.store;
     this.ledger.store = "";
@@ -249,17 +286,24 @@ export class MemhostPlugin {
     try {
       await this.ledger.moved(store, act());
     } finally {
-      this.process.restart();
+      outside(() => this.process.restart());
     }
   }
 
-  /** Lets the explorer link to Paperclip at this address; memhost is started again where it was another one. */
-  async linkBack(origin: string): Promise<void> {
-    if (this.elsewhere !== null || backAddress(this.directory) === origin) return;
-    keepBackAddress(this.directory, origin);
+  /** Lets the explorer link to Paperclip where the settings say that browsers reach it. */
+  private async linkBack(): Promise<void> {
+    const named = [...this.rows.values()].flatMap(({ browserUrl, paperclipUrl }) => browserUrl ?? paperclipUrl ?? []);
+    const origins = named.map((url) => new URL(url).origin);
+    const [first] = origins;
+    const present = backAddress(this.directory);
+    if (first === undefined || (present !== null && origins.includes(present))) return;
+    makePrivate(this.directory);
+    keepBackAddress(this.directory, first);
+    if (this.elsewhere !== null || this.process.state.phase === "starting") return;
     this.memory.down("memhost is started again with the address of Paperclip");
     await this.process.stop();
-    this.process.restart();
+    outside(() => this.process.restart());
+    // Who saves the settings goes on with Enable.
     for (let waited = 0; waited < 10_000 && !this.memory.isUp; waited += 50)
       await new Promise((resolve) => setTimeout(resolve, 50));
   }

@@ -1,11 +1,12 @@
 // Recall: a block of text for the start of a run, or the answer to a question. Every answer is to its own query.
 import { randomUUID } from "node:crypto";
-import { marked } from "./capture/text";
+import { cut, marked } from "./capture/text";
 import { takesPart, type Settings } from "./config";
 import type { Ledger } from "./ledger";
 import { must, saying, type Schemas } from "./memhost/client";
 import type { Memory } from "./memory";
 import type { Host } from "./paperclip/host";
+import { withNames } from "./paperclip/runs";
 
 export interface Question {
   companyId: string;
@@ -67,7 +68,7 @@ export class Recalls {
       const records = receipt.deliveries.flatMap((delivery) => delivery.recall?.records ?? []);
       const reason = receipt.notTaken?.reason ?? context?.degraded?.[0] ?? "nothing is remembered about it";
       return {
-        text: marked(context?.text ?? ""),
+        text: marked(await withNames(this.host, question.companyId, context?.text ?? "")),
         skipped: context?.text ? null : String(reason),
         found: context?.included ?? 0,
         snippets: [],
@@ -180,13 +181,4 @@ export function scopeOf(question: Omit<Question, "query" | "way">): Schemas["Sco
     issueId: question.issueId,
     runId: question.runId,
   };
-}
-
-/** The beginning of a text, at most so many bytes, never ending inside a character. */
-export function cut(text: string, bytes: number): string {
-  const whole = Buffer.from(text, "utf8");
-  if (whole.length <= bytes) return text;
-  let end = bytes;
-  while (((whole[end] ?? 0) & 0xc0) === 0x80) end -= 1;
-  return whole.subarray(0, end).toString("utf8");
 }

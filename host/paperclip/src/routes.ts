@@ -1,13 +1,23 @@
 // The plugin's own routes below /api/plugins/memhost/api. Paperclip has checked who asks and for which company.
 import type { PluginApiRequestInput, PluginApiResponse } from "@paperclipai/plugin-sdk";
-import type { MemhostPlugin } from "./plugin";
+import { Denied, mustBe, ROUTES } from "./access";
+import type { Worker } from "./context";
 import { issueOf, runOf } from "./paperclip/runs";
 import { nameOf } from "./tools";
 
 const one = (value: string | string[] | undefined): string => (Array.isArray(value) ? (value[0] ?? "") : (value ?? ""));
 
-export async function answer(plugin: MemhostPlugin, input: PluginApiRequestInput): Promise<PluginApiResponse> {
+export async function answer(plugin: Worker, input: PluginApiRequestInput): Promise<PluginApiResponse> {
   const { companyId, actor } = input;
+  const route = Object.hasOwn(ROUTES, input.routeKey) ? ROUTES[input.routeKey as keyof typeof ROUTES] : null;
+  if (route === null) return { status: 404, body: { error: "there is no such route" } };
+  try {
+    if (!(route.agents && actor.actorType === "agent" && actor.agentId))
+      await mustBe(plugin.ctx, companyId, actor.userId ?? null, route.roles);
+  } catch (error) {
+    if (error instanceof Denied) return { status: 403, body: { error: error.message } };
+    throw error;
+  }
   const query = one(input.query.query);
   const agentId = actor.agentId ?? null;
   const subjectId = agentId === null ? (actor.userId ?? "nobody") : null;

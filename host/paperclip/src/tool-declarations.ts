@@ -1,31 +1,35 @@
 // The tools that agents get. Whose memory is used is known from the run and never an argument.
 import type { PluginToolDeclaration } from "@paperclipai/plugin-sdk";
+import type { Schema } from "./values";
+
+/** A declared tool, whose arguments are checked by its schema. */
+export type Declared = PluginToolDeclaration & { parametersSchema: Schema };
 
 const tool = (
   name: string,
   displayName: string,
   description: string,
-  properties: Record<string, object>,
+  properties: Record<string, Schema>,
   required: string[],
-): PluginToolDeclaration => ({
+): Declared => ({
   name,
   displayName,
   description,
   parametersSchema: { type: "object", properties, required, additionalProperties: false },
 });
-const handle = {
+const handle: Schema = {
   type: "string",
   minLength: 1,
   maxLength: 600,
   description: "The id of a memory, as memory.search or memory.browse gave it.",
 };
-const visibility = {
+const visibility: Schema = {
   type: "string",
   enum: ["company", "agent"],
   description: "Who is answered it: everybody in the company (the default), or you alone.",
 };
 
-export const TOOLS: PluginToolDeclaration[] = [
+export const TOOLS: Declared[] = [
   tool(
     "memory.search",
     "Search memory",

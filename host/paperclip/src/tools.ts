@@ -1,14 +1,15 @@
 // The agents' tools. Paperclip says whose run it is; nothing of it is taken from the arguments.
 import { createHash } from "node:crypto";
 import type { PluginContext, ToolResult, ToolRunContext } from "@paperclipai/plugin-sdk";
-import { marked } from "./capture/text";
+import { clip, cut, marked } from "./capture/text";
 import { takesPart, type Settings } from "./config";
 import { must, saying, type Schemas } from "./memhost/client";
 import type { Memory } from "./memory";
 import type { Host } from "./paperclip/host";
 import { namesOf, runOf } from "./paperclip/runs";
-import { cut, scopeOf, type Recalls } from "./recall";
+import { scopeOf, type Recalls } from "./recall";
 import { TOOLS } from "./tool-declarations";
+import { checked } from "./values";
 
 interface Asked {
   companyId: string;
@@ -37,11 +38,12 @@ export function registerTools(tools: PluginContext["tools"], parts: Parts): void
     if (tool === undefined) throw new Error(`${declared.name} is declared and not implemented`);
     tools.register(declared.name, declared, async (given, context) => {
       try {
+        const arguments_ = checked(declared.parametersSchema, given) as Arguments;
         const asked = await askedBy(parts.host, context);
         if (!takesPart(parts.settings(asked.companyId), asked.agentId))
           return { error: "This agent does not use memory: it is not in the pilot." };
         await parts.memory.prepare(asked.companyId);
-        return await tool(asked, given as Arguments);
+        return await tool(asked, arguments_);
       } catch (error) {
         return { error: saying(error) };
       }
@@ -74,13 +76,7 @@ function implementations({ host, memory, recalls, onWrite }: Parts): Record<stri
           content: `Nothing was recalled: ${found.skipped}.`,
           data: { recallId: found.id, skipped: found.skipped, memories: [] },
         };
-      const names = await namesOf(
-        host,
-        asked.companyId,
-        found.snippets.flatMap(({ source: of, scope }) =>
-          [of?.issueId, scope?.agentId].filter((id) => typeof id === "string"),
-        ),
-      );
+      const names = await namesOf(host, asked.companyId, found.snippets.flatMap(cited));
       return {
         content: marked(found.snippets.map((snippet) => line(snippet, names)).join("\n")),
         data: { recallId: found.id, skipped: null, memories: found.snippets.map(shown) },
@@ -148,11 +144,7 @@ function implementations({ host, memory, recalls, onWrite }: Parts): Record<stri
           },
         }),
       );
-      const names = await namesOf(
-        host,
-        asked.companyId,
-        answer.items.flatMap(({ source: of }) => (typeof of?.issueId === "string" ? [of.issueId] : [])),
-      );
+      const names = await namesOf(host, asked.companyId, answer.items.flatMap(cited));
       const more = answer.nextCursor ? `\nMore with cursor ${answer.nextCursor}` : "";
       return {
         content:
@@ -172,7 +164,7 @@ export const nameOf = ({ providerKey, providerRecordId }: Schemas["RecordHandle"
 export function handleOf(name: string): Schemas["RecordHandle"] {
   const slash = name.indexOf("/");
   if (slash < 1 || slash === name.length - 1)
-    throw new Error(`${JSON.stringify(name.slice(0, 80))} is no id of a memory; memory.search gives them`);
+    throw new Error(`${JSON.stringify(clip(name, 80))} is no id of a memory; memory.search gives them`);
   return { providerKey: name.slice(0, slash), providerRecordId: name.slice(slash + 1) };
 }
 
@@ -184,10 +176,20 @@ const shown = (snippet: Schemas["Snippet"]) => ({
   createdAt: snippet.createdAt ?? null,
 });
 
+/** Who wrote it: an agent by id, or whoever memhost names. */
+const writerOf = ({ scope, source: of }: Schemas["Snippet"]): string | null =>
+  scope?.agentId ?? of?.assertedBy?.replace(/^agent:/, "") ?? null;
+
+/** The ids whose names a memory is shown with. */
+const cited = (snippet: Schemas["Snippet"]): string[] =>
+  [snippet.source?.issueId, writerOf(snippet)].filter((id) => typeof id === "string");
+
 function line(snippet: Schemas["Snippet"], names: Map<string, string>): string {
   const text = cut(snippet.text, SHOWN_BYTES);
   const of = snippet.source?.issueId ? names.get(snippet.source.issueId) : undefined;
-  const about = [snippet.source?.kind.replaceAll("_", " "), of, snippet.createdAt?.slice(0, 10)]
+  const writer = writerOf(snippet);
+  const by = writer === null ? undefined : `by ${names.get(writer) ?? writer}`;
+  const about = [snippet.source?.kind.replaceAll("_", " "), of, by, snippet.createdAt?.slice(0, 10)]
     .filter((part) => part !== undefined)
     .join(", ");
   return `- ${text}${text.length < snippet.text.length ? " …" : ""} (${about}; id ${nameOf(snippet.handle)})`;

@@ -5,7 +5,7 @@ import { settingsOf } from "../src/config";
 import { Spending, wholeCents } from "../src/costs";
 import { Ledger } from "../src/ledger";
 import { Memory } from "../src/memory";
-import type { MemhostPlugin } from "../src/plugin";
+import type { Worker } from "../src/context";
 import { Pump } from "../src/capture/pump";
 import { FakeHost } from "./fakes/host";
 import { FakeMemhost } from "./fakes/memhost";
@@ -13,7 +13,7 @@ import { FakeMemhost } from "./fakes/memhost";
 let fake: FakeHost;
 let memhost: FakeMemhost;
 let board: Server;
-let plugin: MemhostPlugin;
+let plugin: Worker;
 let company: string;
 let agent: string;
 let posted: { path: string; body: Record<string, unknown> }[];
@@ -58,10 +58,10 @@ beforeEach(async () => {
     ctx: fake.host,
     memory,
     ledger,
-    pump,
+    companies: () => pump.sources.companies(),
     isConfigured: () => true,
     settings: () => settings,
-  } as unknown as MemhostPlugin;
+  } as unknown as Worker;
 });
 afterEach(() => {
   memhost.stop();

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Pump } from "../src/capture/pump";
+import { preview } from "../src/backfill";
 import { Budgets } from "../src/budgets";
 import { settingsOf, type Settings } from "../src/config";
+import type { Context } from "../src/context";
 import { Ledger } from "../src/ledger";
 import { Memory } from "../src/memory";
 import { FakeHost } from "./fakes/host";
@@ -64,6 +66,22 @@ test("comments of Paperclip itself and deleted ones are no memory", async () => 
   await fake.comment(alpha, issue, "gone", { deleted_at: new Date().toISOString() });
   await pumped();
   expect(memhost.events).toEqual([]);
+});
+
+test("an edit is as new as the edit, and not as the comment", async () => {
+  const id = await fake.comment(alpha, issue, "one", {
+    created_at: "2026-01-01T00:00:00Z",
+    updated_at: "2026-01-01T00:00:00Z",
+  });
+  const pump = await pumped();
+  await fake.pg.query("UPDATE issue_comments SET body = 'two', updated_at = '2026-02-01T00:00:00Z' WHERE id = $1", [
+    id,
+  ]);
+  await pumped(pump);
+  expect(memhost.events.map(({ triggeredAt }) => triggeredAt)).toEqual([
+    "2026-01-01T00:00:00.000Z",
+    "2026-02-01T00:00:00.000Z",
+  ]);
 });
 
 test("an edited comment replaces itself, and an edit back is captured again", async () => {
@@ -187,6 +205,58 @@ test("a run is captured with agent, run and issue, without what recall gave it",
     scope: { agentId: agent, runId: id, issueId: issue },
     source: { kind: "run", runId: id, issueId: issue },
   });
+});
+
+test("a run that Paperclip posted as a comment is remembered once, by whichever of the two is there", async () => {
+  const agent = await fake.agent(alpha, "Ada");
+  const more = { context_snapshot: { issueId: issue }, result_json: { stdout: "The bridge has 7 arches.\n" } };
+  const [first, second] = [await fake.run(alpha, agent, more), await fake.run(alpha, agent, more)];
+  const post = (run: string) =>
+    fake.comment(alpha, issue, "Done: The bridge has 7 arches.", {
+      author_type: "agent",
+      derived_created_by_run_id: run,
+    });
+  const comment = await post(first);
+  const pump = await pumped();
+  const sources = () => memhost.events.map(({ source }) => [source?.kind, source?.runId]);
+  expect(sources().sort()).toEqual([
+    ["issue_comment", first],
+    ["run", second],
+  ]);
+  // The comment may come after the run.
+  await post(second);
+  await pumped(pump);
+  expect(memhost.forgotten.at(-1)?.sources).toEqual([{ kind: "run", runId: second }]);
+  expect(sources().at(-1)).toEqual(["issue_comment", second]);
+  // Without the comment the run is the source, and is newer than what was forgotten of the comment.
+  await fake.pg.query("UPDATE issue_comments SET deleted_at = now(), body = '' WHERE id = $1", [comment]);
+  const before = Date.now();
+  await pumped(pump);
+  expect(sources().at(-1)).toEqual(["run", first]);
+  expect(Date.parse(memhost.events.at(-1)?.triggeredAt ?? "")).toBeGreaterThanOrEqual(before);
+});
+
+test("what failed around a run is no memory; what it said before is", async () => {
+  const agent = await fake.agent(alpha, "Ada");
+  await fake.run(alpha, agent, { status: "failed", error: "no Codex credentials" });
+  await fake.run(alpha, agent, { status: "failed", error: "timeout", stdout_excerpt: "half of the bridge is painted" });
+  await pumped();
+  expect(memhost.texts(alpha)).toEqual(["half of the bridge is painted"]);
+  expect(await rows()).toMatchObject([{ status: "empty" }, { status: "sent" }]);
+});
+
+test("what waits to be taken in is what capture takes", async () => {
+  for (const key of ["plan", "continuation-summary"])
+    await fake.pg.query(
+      "INSERT INTO issue_documents (company_id, issue_id, document_id, key) VALUES ($1, $2, gen_random_uuid(), $3)",
+      [alpha, issue, key],
+    );
+  let isConfigured = false;
+  const parts = { ctx: fake.host, ledger, isConfigured: () => isConfigured } as unknown as Context;
+  const documents = async () => (await preview(parts, alpha)).find(({ kind }) => kind === "document")?.count;
+  expect(await documents()).toBe(0);
+  isConfigured = true;
+  expect(await documents()).toBe(1);
 });
 
 test("documents of configured companies are captured by revision; Paperclip's own are not", async () => {

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { marked, parts, withoutRecalled } from "../src/capture/text";
-import { cut } from "../src/recall";
+import { clip, cut, marked, parts, withoutRecalled } from "../src/capture/text";
 
 test("a text within the limit stays whole", () => {
   expect(parts("Grüße 港 🦀", 64)).toEqual(["Grüße 港 🦀"]);
@@ -35,4 +34,8 @@ test("a memory cannot end the block that it is in", () => {
 
 test("a query is cut at a character", () => {
   expect(cut("港港港", 7)).toBe("港港");
+});
+
+test("a text that is clipped by units ends with a whole character", () => {
+  expect([clip("ab", 2), clip("ab🦀", 3), clip("ab🦀", 4)]).toEqual(["ab", "ab", "ab🦀"]);
 });

@@ -1,16 +1,17 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { ToolResult, ToolRunContext } from "@paperclipai/plugin-sdk";
+import type { PluginApiRequestInput, ToolResult, ToolRunContext } from "@paperclipai/plugin-sdk";
 import { settingsOf, type Settings } from "../src/config";
-import { disable, enable, type Enabling } from "../src/enable";
+import { disable, enable, skillOfNew } from "../src/enable";
+import type { Enabling } from "../src/enabling";
 import { Ledger } from "../src/ledger";
 import manifest from "../src/manifest";
 import { Memory } from "../src/memory";
 import { BoardError, type Board } from "../src/paperclip/board";
 import { registerPages } from "../src/pages";
-import type { MemhostPlugin } from "../src/plugin";
+import { ACTIONS, ROUTES, ROLES, type Role } from "../src/access";
+import type { Worker } from "../src/context";
 import { Recalls } from "../src/recall";
+import { answer } from "../src/routes";
 import { registerTools } from "../src/tools";
 import { FakeHost } from "./fakes/host";
 import { FakeMemhost } from "./fakes/memhost";
@@ -37,6 +38,7 @@ beforeEach(async () => {
   await ledger.use("store-1", null);
   settings = settingsOf(null);
   company = await fake.company("Alpha");
+  fake.member(company, "ann", "owner");
   agent = await fake.agent(company, "Ada");
   issue = await fake.issue(company, "Harbour", {
     project_id: "00000000-0000-4000-8000-000000000001",
@@ -68,7 +70,7 @@ test("every declared tool is there, with a capability, and the manifest sets no 
 });
 
 test("the scope is the run's, whatever the arguments say", async () => {
-  await call("memory.search", { query: "x", companyId: "other", agentId: "other", scope: { companyId: "other" } });
+  await call("memory.search", { query: "x" });
   expect(last("/query")).toMatchObject({
     company,
     body: {
@@ -173,7 +175,7 @@ const enabling = (to: Board): Enabling => ({
 test("Enable says what it did, can be repeated, and can be undone", async () => {
   const { asked, board: to } = board();
   expect((await enable(enabling(to))).filter(({ done }) => !done)).toEqual([]);
-  expect(asked).toContain("POST /plugins/memhost/config");
+  expect(asked).not.toContain("POST /plugins/memhost/config");
   expect(asked).toContain("POST /agents/ID/skills/sync");
   const patched = memhost.calls.find(({ method }) => method === "PATCH");
   expect(patched?.body).toMatchObject({
@@ -229,23 +231,25 @@ type Action = (
   params: Record<string, unknown>,
   context: { actor: Record<string, unknown>; companyId: string | null },
 ) => Promise<unknown>;
-const linked: string[] = [];
-function pages(): Map<string, Action> {
-  const actions = new Map<string, Action>();
-  const ctx = {
-    ...fake.host,
-    data: { register: () => {} },
-    actions: { register: (key: string, act: Action) => void actions.set(key, act) },
-  };
-  registerPages({
-    ctx,
+const worker = (more: Record<string, unknown> = {}): Worker =>
+  ({
+    ctx: { ...fake.host, ...more },
     memory,
     ledger,
     recalls,
     settings: () => settings,
     wrote: async () => {},
-    linkBack: async (origin: string) => void linked.push(origin),
-  } as unknown as MemhostPlugin);
+    wake: () => {},
+    health: () => ({}),
+  }) as unknown as Worker;
+function pages(): Map<string, Action> {
+  const actions = new Map<string, Action>();
+  registerPages(
+    worker({
+      data: { register: () => {} },
+      actions: { register: (key: string, act: Action) => void actions.set(key, act) },
+    }),
+  );
   return actions;
 }
 
@@ -296,43 +300,139 @@ test("a person's note is for everybody, for this person or for one agent of the 
   expect(memhost.calls.slice(before).filter(({ path }) => path.endsWith("/records"))).toEqual([]);
 });
 
-test("the explorer opens for owners and administrators, with a token of their company, and links back to this address", async () => {
-  let members: Record<string, unknown>[] = [];
-  const paperclip = createServer((_, response) => response.end(JSON.stringify({ members })));
-  await new Promise<void>((resolve) => paperclip.listen(0, "127.0.0.1", resolve));
-  settings = settingsOf({ paperclipUrl: `http://127.0.0.1:${(paperclip.address() as AddressInfo).port}` });
-  const open = (userId: string, origin = "http://paperclip.test:3100/ALP/memory") =>
-    pages().get("explorer")?.(
-      { companyId: company, origin },
-      { actor: { type: "user", userId }, companyId: company },
-    ) as Promise<{ url: string }>;
-  const member = (membershipRole: string, status = "active") => [
-    { principalType: "user", principalId: "ann", membershipRole, status },
-  ];
-  for (const wrong of [[], member("viewer"), member("operator"), member("owner", "suspended")]) {
-    members = wrong;
-    await expect(open("ann")).rejects.toThrow("only owners and administrators");
-  }
-  expect(last("/tokens")).toBeUndefined();
-  members = member("admin");
+test("the explorer opens with a token of its company", async () => {
   for (const who of ["ann", "local-board"]) {
-    const { url } = await open(who);
+    const { url } = (await pages().get("explorer")?.(
+      { companyId: company },
+      { actor: { type: "user", userId: who }, companyId: company },
+    )) as { url: string };
     expect(url).toBe(`${memhost.address.control}/sign-in?link=once&next=${encodeURIComponent(`/c/${company}`)}`);
     expect(last("/tokens")?.body).toMatchObject({ role: "company_administrator", expiresAt: expect.any(String) });
     expect(last("/sign-in/link")).toMatchObject({
       body: { token: "mh_integration" },
       headers: { authorization: "Bearer mh_test" },
     });
-    expect(linked.at(-1)).toBe("http://paperclip.test:3100");
   }
-  await expect(open("ann", "javascript:alert(1)")).rejects.toThrow("not usable");
-  paperclip.close();
 });
 
-test("Enable takes no address that is none", async () => {
-  const enables = pages().get("enable")?.(
-    { companyId: company, paperclipUrl: "file:///etc/passwd" },
-    { actor: { type: "user", userId: "ann" }, companyId: company },
+test("every action and route has a row, and is for the roles of the row in the company only", async () => {
+  const actions = pages();
+  expect([...actions.keys()].sort()).toEqual(Object.keys(ACTIONS).sort());
+  const beta = await fake.company("Beta");
+  fake.member(beta, "eve", "owner");
+  const act = (key: string, userId: string | null): Promise<string> =>
+    (actions.get(key) as Action)(
+      { companyId: company, who: "company", text: "x", id: "a/b", query: "x", issueId: issue },
+      { actor: { type: "user", userId }, companyId: company },
+    ).then(
+      () => "done",
+      (error: Error) => error.message,
+    );
+  const ask = async (routeKey: string, userId: string | null): Promise<number | undefined> =>
+    (
+      await answer(worker(), {
+        routeKey,
+        companyId: company,
+        actor: { actorType: "user", actorId: userId ?? "", userId },
+        params: { issueId: issue },
+        query: { query: "x" },
+      } as unknown as PluginApiRequestInput)
+    ).status;
+  const denied = /only .*of the company may do this/;
+  for (const role of ROLES) {
+    fake.member(company, "ann", role);
+    for (const [key, roles] of Object.entries(ACTIONS) as [string, readonly Role[]][]) {
+      const says = await act(key, "ann");
+      if (roles.includes(role)) expect(says, `${key} by ${role}`).not.toMatch(denied);
+      else expect(says, `${key} by ${role}`).toMatch(denied);
+    }
+    for (const [key, { roles }] of Object.entries(ROUTES) as [string, { roles: readonly Role[] }][])
+      expect(await ask(key, "ann"), `${key} by ${role}`).toBe(roles.includes(role) ? 200 : 403);
+  }
+  fake.member(company, "ann", "owner", "suspended");
+  for (const nobody of ["ann", "eve", null]) {
+    for (const key of Object.keys(ACTIONS)) expect(await act(key, nobody), key).toMatch(denied);
+    for (const key of Object.keys(ROUTES)) expect(await ask(key, nobody), key).toBe(403);
+  }
+});
+
+test("arguments are what the tool declares, or are refused in the words of MCP", async () => {
+  for (const [name, given, says] of [
+    ["memory.note", {}, "text: missing field `text`"],
+    ["memory.note", { text: " " }, "text: is empty; give a text"],
+    ["memory.note", { text: 7 }, "text: invalid type: integer `7`, expected a string"],
+    [
+      "memory.note",
+      { text: "x", visibility: "private" },
+      "visibility: unknown variant `private`, expected `company` or `agent`",
+    ],
+    ["memory.correct", { id: "a/b" }, "text: missing field `text`"],
+    ["memory.forget", {}, "ids: missing field `ids`"],
+    ["memory.forget", { ids: "a/b" }, 'ids: invalid type: string "a/b", expected a sequence'],
+    ["memory.forget", { ids: [] }, "ids: has 0 items; 1 to 100 are allowed"],
+    ["memory.forget", { ids: ["a/b", 3] }, "ids.1: invalid type: integer `3`, expected a string"],
+    [
+      "memory.search",
+      { query: "x", companyId: "other" },
+      "companyId: unknown field `companyId`, expected `query` or `topK`",
+    ],
+    ["memory.search", { query: "x", topK: 0 }, "topK: is 0; 1 to 50 are allowed"],
+    ["memory.search", { query: "x", topK: "3" }, 'topK: invalid type: string "3", expected a whole number'],
+    ["memory.browse", [], "the arguments: invalid type: sequence, expected an object"],
+  ] as const)
+    expect(await call(name, given), name).toEqual({ error: says });
+  expect(memhost.calls.filter(({ path }) => path.startsWith("/runtime/"))).toEqual([]);
+  expect(await call("memory.search", { query: "x", topK: null })).not.toHaveProperty("error");
+});
+
+test("a token of the gateway ends, is replaced before that, and opens nothing where Enable fails", async () => {
+  const tokens = () => memhost.calls.filter(({ path }) => path.includes("/tokens"));
+  const { board: refusing } = board((path) =>
+    path.includes("/tool-connections/c1") ? new BoardError(500, "no connections today") : null,
   );
-  await expect(enables).rejects.toThrow("http:// or https://");
+  const failed = (await enable(enabling(refusing))).filter(({ done }) => !done);
+  expect(failed.map(({ step }) => step)).toEqual(["mcp"]);
+  expect(tokens().map(({ method }) => method)).toEqual(["POST", "DELETE"]);
+  const { asked, board: to } = board();
+  await enable(enabling(to));
+  const expiresAt = String(tokens().at(-1)?.body.expiresAt);
+  expect(Date.parse(expiresAt) - Date.now()).toBeLessThan(91 * 86_400_000);
+  const made = (await ledger.company(company))?.enabled as { mcp: { expiresAt: string } };
+  expect(made.mcp.expiresAt).toBe(expiresAt);
+  made.mcp.expiresAt = new Date(Date.now() + 29 * 86_400_000).toISOString();
+  await ledger.setCompany(company, { enabled: made });
+  const before = tokens().length;
+  await enable(enabling(to));
+  expect(
+    tokens()
+      .slice(before)
+      .map(({ method }) => method),
+  ).toEqual(["DELETE", "POST"]);
+  expect(asked.filter((path) => path.includes("apps/connect"))).toHaveLength(2);
+});
+
+test("agents that are hired after Enable get the skill", async () => {
+  const { asked, board: to } = board();
+  await enable(enabling(to));
+  const given = () => asked.filter((path) => path.includes("skills/sync")).length;
+  expect(given()).toBe(1);
+  await skillOfNew(enabling(to));
+  expect(given()).toBe(1);
+  await fake.agent(company, "Bob");
+  await skillOfNew(enabling(to));
+  expect(given()).toBe(2);
+});
+
+test("recall cites issues by identifier and title, and agents by name", async () => {
+  memhost.recalled = `- The pier is closed (issue ${issue}, by ${agent}, run 01234567-89ab-4def-8123-456789abcdef)`;
+  const recalled = await recalls.hydrate({
+    companyId: company,
+    agentId: agent,
+    runId: null,
+    issueId: issue,
+    projectId: null,
+    query: "x",
+    way: "route",
+  });
+  expect(recalled.text).toContain("(issue ALP-1 Harbour, by Ada, run 01234567-89ab-4def-8123-456789abcdef)");
 });

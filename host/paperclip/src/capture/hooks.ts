@@ -53,14 +53,16 @@ function events(
 }
 
 export function ofComment(row: CommentRow): Item {
+  const isEdited = row.known !== null || iso(row.moved_at) !== iso(row.changed_at);
   const made = events(
     `comment:${row.id}`,
     digest(row.revision, iso(row.moved_at)),
-    row.known !== null || iso(row.moved_at) !== iso(row.changed_at),
+    isEdited,
     row.agent_id === null ? row.body : withoutRecalled(row.body),
     {
       hookKind: "issue_comment_capture",
-      triggeredAt: iso(row.changed_at),
+      // The newer event wins, and what was forgotten before an edit stays forgotten without it.
+      triggeredAt: iso(isEdited ? row.moved_at : row.changed_at),
       mode: "capture_record",
       actorAgentId: row.agent_id,
       heartbeatRunId: row.run_id,
@@ -91,7 +93,8 @@ export function ofRun(row: RunRow): Item {
     withoutRecalled(row.body ?? ""),
     {
       hookKind: "post_run_capture",
-      triggeredAt: iso(row.changed_at),
+      // A run whose comment was deleted becomes a source of its own again, now.
+      triggeredAt: row.known === null ? iso(row.changed_at) : new Date().toISOString(),
       mode: "capture_residue",
       actorAgentId: row.agent_id,
       heartbeatRunId: row.id,

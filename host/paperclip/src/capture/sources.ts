@@ -49,7 +49,7 @@ const PAGE_BYTES = 4_000_000;
 const PAGE_ROWS = 500;
 
 /** Documents that Paperclip writes for itself. */
-const OWN_DOCUMENTS = ["continuation-summary", "pipeline-case-body"];
+export const OWN_DOCUMENTS = ["continuation-summary", "pipeline-case-body"];
 
 export interface Asked {
   /** Only what changed since then; null: everything. */
@@ -94,16 +94,23 @@ export class Sources {
     );
   }
 
-  /** Runs that have ended, with their output. */
+  /**
+   * Runs that have ended, with their output. What failed around a run, such as missing credentials, is no memory. Where
+   * Paperclip has posted the output as a comment, the comment is remembered; if it is deleted, the run is.
+   */
   runs(asked: Asked): Promise<RunRow[]> {
     return this.page<RunRow>(
       "run",
-      `SELECT o.*, i.id AS issue_id, i.project_id, md5(o.status || coalesce(o.body, '')) AS revision
+      `SELECT p.*, md5(p.status || coalesce(p.body, '')) AS revision
+       FROM (SELECT o.id, o.company_id, o.agent_id, o.run_id, o.status, o.changed_at, o.moved_at, i.id AS issue_id, i.project_id,
+         CASE WHEN EXISTS (SELECT 1 FROM public.issue_comments c WHERE c.issue_id = i.id AND c.deleted_at IS NULL
+           AND coalesce(c.created_by_run_id, c.derived_created_by_run_id)::text = o.id AND position(btrim(o.body, ' ' || chr(9) || chr(10) || chr(13)) in c.body) > 0)
+         THEN NULL ELSE o.body END AS body
        FROM (SELECT r.id::text AS id, r.company_id, r.agent_id, r.id::text AS run_id, r.status, r.finished_at AS changed_at, greatest(r.finished_at, r.updated_at) AS moved_at,
-           coalesce(nullif(r.result_json->>'result', ''), nullif(r.result_json->>'summary', ''), nullif(r.result_json->>'stdout', ''), nullif(r.stdout_excerpt, ''), r.error) AS body,
+           coalesce(nullif(r.result_json->>'result', ''), nullif(r.result_json->>'summary', ''), nullif(r.result_json->>'stdout', ''), nullif(r.stdout_excerpt, '')) AS body,
            coalesce(r.native_issue_id::text, r.context_snapshot->>'issueId') AS issue
          FROM public.heartbeat_runs r WHERE r.finished_at IS NOT NULL) o
-       LEFT JOIN public.issues i ON i.id::text = o.issue AND i.company_id = o.company_id`,
+       LEFT JOIN public.issues i ON i.id::text = o.issue AND i.company_id = o.company_id) p`,
       asked,
     );
   }

@@ -45,3 +45,19 @@ export function parts(text: string, limit = TEXT_BYTES): string[] {
   }
   return result;
 }
+
+/** The beginning of a text, at most so many bytes, never ending inside a character. */
+export function cut(text: string, bytes: number): string {
+  const whole = Buffer.from(text, "utf8");
+  if (whole.length <= bytes) return text;
+  let end = bytes;
+  while (((whole[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return whole.subarray(0, end).toString("utf8");
+}
+
+/** The beginning of a text, at most so many UTF-16 units, never ending inside a character. */
+export function clip(text: string, units: number): string {
+  if (text.length <= units) return text;
+  const last = text.charCodeAt(units - 1);
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? units - 1 : units);
+}

@@ -10,6 +10,7 @@ interface Info {
 export class Elsewhere {
   private timer: NodeJS.Timeout | null = null;
   private is: boolean | null = null;
+  private why = "";
 
   constructor(
     readonly url: string,
@@ -40,9 +41,11 @@ export class Elsewhere {
       this.is = true;
       this.onUp({ runtime: this.url, control: this.url, token, storeId, pid: 0 });
     } catch (error) {
-      if (this.is === false || this.timer === null) return;
+      const why = `the memhost at ${this.url} cannot be used: ${saying(error)}`;
+      if (this.timer === null || (this.is === false && this.why === why)) return;
       this.is = false;
-      this.onDown(`the memhost at ${this.url} does not answer: ${saying(error)}`);
+      this.why = why;
+      this.onDown(why);
     }
   }
 }

@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { existsSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { clip } from "../capture/text";
 import type { Address } from "./client";
 import { findMemhost, PLATFORM_PACKAGE } from "./binary";
 import { backAddress, keepPort, lastPort, makePrivate } from "./directories";
@@ -165,7 +166,7 @@ export class MemhostProcess {
     } catch (error) {
       this.enter(
         "starting",
-        `memhost printed ${JSON.stringify(line.slice(0, 200))} instead of its address (${error instanceof Error ? error.message : String(error)})`,
+        `memhost printed ${JSON.stringify(clip(line, 200))} instead of its address (${error instanceof Error ? error.message : String(error)})`,
       );
       this.child?.kill("SIGKILL");
       return;

@@ -1,4 +1,5 @@
 // Paperclip's own HTTP API, as a board member: what the plugin SDK has no call for.
+import { clip } from "../capture/text";
 import type { Settings } from "../config";
 import { saying } from "../memhost/client";
 import type { Host } from "./host";
@@ -45,28 +46,22 @@ export class Board {
         answer.status,
         this.token === null
           ? "Paperclip asks for a board API key: make one with `paperclipai token board create` and save it in the settings"
-          : `the board API key may not do this (${text.slice(0, 200)})`,
+          : `the board API key may not do this (${clip(text, 200)})`,
       );
     }
     if (!answer.ok)
       throw new BoardError(
         answer.status,
-        `Paperclip answered ${answer.status} to ${method} ${path}: ${text.slice(0, 300)}`,
+        `Paperclip answered ${answer.status} to ${method} ${path}: ${clip(text, 300)}`,
       );
     return (text === "" ? null : JSON.parse(text)) as T;
   }
 }
 
 /** The board as a company's settings name it; null where they name none. The key is read for each use and not kept. */
-export async function boardOf(
-  host: Host,
-  companyId: string,
-  settings: Settings,
-  otherwise: string | null = null,
-): Promise<Board | null> {
-  const url = settings.paperclipUrl ?? otherwise;
+export async function boardOf(host: Host, companyId: string, settings: Settings): Promise<Board | null> {
+  const url = settings.paperclipUrl;
   if (url === null) return null;
-  // A key goes to the address that was saved with it and to no other.
-  if (settings.boardToken === null || settings.paperclipUrl === null) return new Board(url, null);
+  if (settings.boardToken === null) return new Board(url, null);
   return new Board(url, await host.secrets.resolve(settings.boardToken, { companyId, configPath: "boardToken" }));
 }

@@ -11,6 +11,7 @@ export interface Run {
   description: string | null;
 }
 
+const ANY_ID = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 export const isId = (value: unknown): value is string => typeof value === "string" && UUID.test(value);
 
@@ -62,14 +63,24 @@ export async function agentsOf(host: Host, companyId: string): Promise<{ id: str
   );
 }
 
-/** Names for what memory cites: identifiers of issues, names of agents. */
+/** Names for what memory cites: identifiers and titles of issues, names of agents. */
 export async function namesOf(host: Host, companyId: string, ids: string[]): Promise<Map<string, string>> {
   const wanted = [...new Set(ids.filter(isId))];
   if (wanted.length === 0) return new Map();
   const rows = await host.db.query<{ id: string; name: string }>(
-    `SELECT id::text AS id, coalesce(identifier, title) AS name FROM public.issues WHERE company_id = $1::uuid AND id::text IN (SELECT jsonb_array_elements_text($2::jsonb))
+    `SELECT id::text AS id, concat_ws(' ', identifier, title) AS name FROM public.issues WHERE company_id = $1::uuid AND id::text IN (SELECT jsonb_array_elements_text($2::jsonb))
      UNION ALL SELECT id::text, name FROM public.agents WHERE company_id = $1::uuid AND id::text IN (SELECT jsonb_array_elements_text($2::jsonb))`,
     [companyId, JSON.stringify(wanted)],
   );
   return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
+/** A text with the names of the company's issues and agents in the place of their ids. */
+export async function withNames(host: Host, companyId: string, text: string): Promise<string> {
+  const names = await namesOf(
+    host,
+    companyId,
+    (text.match(ANY_ID) ?? []).map((id) => id.toLowerCase()),
+  );
+  return text.replace(ANY_ID, (id) => names.get(id.toLowerCase()) ?? id);
 }

@@ -28,7 +28,7 @@ export function ExplorerLink({ address, companyId }: { address: string | null; c
     const tab = window.open("", "_blank");
     if (tab !== null) tab.opener = null;
     try {
-      const { url } = (await explorer({ companyId, origin: window.location.origin })) as { url: string };
+      const { url } = (await explorer({ companyId })) as { url: string };
       if (tab === null) window.location.assign(url);
       else tab.location.replace(url);
     } catch (error) {

@@ -1,10 +1,5 @@
 // The settings: Enable, the addresses and keys, and directories of earlier installations.
-import {
-  usePluginAction,
-  usePluginData,
-  usePluginToast,
-  type PluginSettingsPageProps,
-} from "@paperclipai/plugin-sdk/ui";
+import { usePluginData, usePluginToast, type PluginSettingsPageProps } from "@paperclipai/plugin-sdk/ui";
 import { useEffect, useState } from "react";
 import { Button, Card, Field, Quiet, said, Trouble, useAsked } from "./components";
 import type { SettingsAnswer, Steps } from "./shapes";
@@ -21,6 +16,17 @@ async function paperclip<T>(method: string, path: string, body?: unknown): Promi
   if (!answer.ok)
     throw new Error((JSON.parse(text || "{}") as { error?: string }).error ?? `Paperclip answered ${answer.status}`);
   return (text === "" ? null : JSON.parse(text)) as T;
+}
+
+/** Changes the saved settings of a company. Paperclip lets only its administrators do that. */
+async function change(companyId: string, by: (row: Record<string, unknown>) => void): Promise<void> {
+  const saved = await paperclip<{ configJson?: Record<string, unknown> } | null>(
+    "GET",
+    `/plugins/memhost/config?companyId=${companyId}`,
+  );
+  const row: Record<string, unknown> = { ...saved?.configJson };
+  by(row);
+  await paperclip("POST", "/plugins/memhost/config", { companyId, configJson: row });
 }
 
 export function MemorySettings({ context }: PluginSettingsPageProps) {
@@ -49,11 +55,25 @@ interface Part {
 }
 
 function Enable({ companyId, settings, onChanged }: Part) {
-  const paperclipUrl = window.location.origin;
-  const on = useAsked<Steps>("enable", { companyId, paperclipUrl });
-  const off = useAsked<Steps>("disable", { companyId, paperclipUrl });
+  const on = useAsked<Steps>("enable", { companyId });
+  const off = useAsked<Steps>("disable", { companyId });
+  const [trouble, setTrouble] = useState<string | null>(null);
   const steps = on.data?.steps ?? off.data?.steps ?? [];
   const isOn = settings.enabled !== null;
+  const enable = async (): Promise<void> => {
+    setTrouble(null);
+    try {
+      // The worker asks Paperclip where the settings say that it is, and nowhere else.
+      if (settings.settings.paperclipUrl === null)
+        await change(companyId, (row) => {
+          row.paperclipUrl = window.location.origin;
+        });
+      await on.ask();
+      onChanged();
+    } catch (error) {
+      setTrouble(said(error));
+    }
+  };
   return (
     <Card title={isOn ? "Enabled for this company" : "Enable for this company"}>
       <p>
@@ -61,7 +81,7 @@ function Enable({ companyId, settings, onChanged }: Part) {
         Codex through the gateway, costs and activity. It can be undone.
       </p>
       <div className="flex gap-2" style={{ margin: "12px 0" }}>
-        <Button tone="main" disabled={on.loading || off.loading} onClick={() => void on.ask().then(onChanged)}>
+        <Button tone="main" disabled={on.loading || off.loading} onClick={() => void enable()}>
           {isOn ? "Repeat Enable" : "Enable"}
         </Button>
         {isOn ? (
@@ -70,7 +90,7 @@ function Enable({ companyId, settings, onChanged }: Part) {
           </Button>
         ) : null}
       </div>
-      {(on.error ?? off.error) ? <Trouble>{on.error ?? off.error}</Trouble> : null}
+      {(trouble ?? on.error ?? off.error) ? <Trouble>{trouble ?? on.error ?? off.error}</Trouble> : null}
       <ul style={{ display: "grid", gap: 4 }}>
         {steps.map(({ step, done, says }) => (
           <li key={step} style={done ? {} : { color: "var(--destructive)" }}>
@@ -86,7 +106,9 @@ function Form({ companyId, settings: { settings }, onChanged }: Part) {
   const toast = usePluginToast();
   const [url, setUrl] = useState(settings.paperclipUrl ?? "");
   const [key, setKey] = useState("");
+  const [browser, setBrowser] = useState(settings.browserUrl ?? "");
   const [memhost, setMemhost] = useState(settings.memhostUrl ?? "");
+  const [token, setToken] = useState("");
   const [agents, setAgents] = useState(settings.agents.join(", "));
   const [grace, setGrace] = useState(String(settings.eraseGraceSeconds / 3600));
   const [trouble, setTrouble] = useState<string | null>(null);
@@ -94,33 +116,33 @@ function Form({ companyId, settings: { settings }, onChanged }: Part) {
   const save = async (): Promise<void> => {
     setTrouble(null);
     try {
-      const saved = await paperclip<{ configJson?: Record<string, unknown> } | null>(
-        "GET",
-        `/plugins/memhost/config?companyId=${companyId}`,
-      );
-      const row: Record<string, unknown> = {
-        ...saved?.configJson,
-        agents: agents
+      const secret = async (name: string, value: string): Promise<Record<string, unknown> | null> => {
+        if (value.trim() === "") return null;
+        const { id } = await paperclip<{ id: string }>("POST", `/companies/${companyId}/secrets`, {
+          name: `memhost-${name}-${Date.now()}`,
+          value: value.trim(),
+        });
+        return { type: "secret_ref", secretId: id, version: "latest" };
+      };
+      const [boardToken, memhostToken] = [await secret("board", key), await secret("operator", token)];
+      await change(companyId, (row) => {
+        const set = (name: string, value: string): void => {
+          if (value.trim() === "") delete row[name];
+          else row[name] = value.trim();
+        };
+        set("paperclipUrl", url);
+        set("browserUrl", browser);
+        set("memhostUrl", memhost);
+        if (boardToken !== null) row.boardToken = boardToken;
+        if (memhostToken !== null) row.memhostToken = memhostToken;
+        row.agents = agents
           .split(",")
           .map((id) => id.trim())
-          .filter(Boolean),
-        eraseGraceSeconds: Math.round(Number(grace) * 3600),
-      };
-      const set = (name: string, value: string): void => {
-        if (value.trim() === "") delete row[name];
-        else row[name] = value.trim();
-      };
-      set("paperclipUrl", url);
-      set("memhostUrl", memhost);
-      if (key.trim() !== "") {
-        const secret = await paperclip<{ id: string }>("POST", `/companies/${companyId}/secrets`, {
-          name: `memhost-board-${Date.now()}`,
-          value: key.trim(),
-        });
-        row.boardToken = { type: "secret_ref", secretId: secret.id, version: "latest" };
-      }
-      await paperclip("POST", "/plugins/memhost/config", { companyId, configJson: row });
+          .filter(Boolean);
+        row.eraseGraceSeconds = Math.round(Number(grace) * 3600);
+      });
       setKey("");
+      setToken("");
       toast({ title: "Settings of memory were saved", tone: "success" });
       onChanged();
     } catch (error) {
@@ -155,10 +177,27 @@ function Form({ companyId, settings: { settings }, onChanged }: Part) {
           onChange={setKey}
         />
         <Field
+          label="Address of Paperclip in browsers"
+          help="Where the explorer's links lead, if browsers reach Paperclip at another address. For the whole Paperclip."
+          value={browser}
+          onChange={setBrowser}
+        />
+        <Field
           label="Address of a memhost that runs elsewhere"
-          help="Empty: the plugin starts its own."
+          help="Empty: the plugin starts its own. For all companies of this Paperclip."
           value={memhost}
           onChange={setMemhost}
+        />
+        <Field
+          label="Operator token of that memhost"
+          help={
+            settings.hasMemhostToken
+              ? "A token is saved. A new one replaces it."
+              : "Only for a memhost that runs elsewhere. It is kept as a secret of this company."
+          }
+          type="password"
+          value={token}
+          onChange={setToken}
         />
         <Field
           label="Pilot"
@@ -182,12 +221,14 @@ function Form({ companyId, settings: { settings }, onChanged }: Part) {
 }
 
 function Leftovers({ companyId, settings, onChanged }: Part) {
-  const act = usePluginAction("leftover");
   const toast = usePluginToast();
   const [asks, setAsks] = useState<string | null>(null);
   if (settings.leftovers.length === 0) return null;
   const run = (name: string, what: "adopt" | "delete"): void =>
-    void act({ companyId, name, what }).then(
+    void change(companyId, (row) => {
+      if (what === "adopt") row.adoptDirectory = name;
+      else row.deleteDirectories = [...new Set([...settings.settings.deleteDirectories, name])];
+    }).then(
       () => {
         setAsks(null);
         onChanged();
@@ -196,6 +237,7 @@ function Leftovers({ companyId, settings, onChanged }: Part) {
     );
   return (
     <Card title="Memory of an earlier installation">
+      <Quiet>This is for all companies of this Paperclip.</Quiet>
       <ul style={{ display: "grid", gap: 8 }}>
         {settings.leftovers.map(({ name, directory, lastSeen }) => (
           <li key={name} className="flex items-center gap-2 flex-wrap">

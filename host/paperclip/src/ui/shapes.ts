@@ -3,7 +3,7 @@ import type { preview } from "../backfill";
 import type { costsOf } from "../costs";
 import type { Ledger } from "../ledger";
 import type { Leftover } from "../memhost/leftovers";
-import type { MemhostPlugin } from "../plugin";
+import type { Worker } from "../context";
 
 export interface Shown {
   id: string;
@@ -29,7 +29,7 @@ export interface RecallRow {
 }
 
 export interface Overview {
-  health: ReturnType<MemhostPlugin["health"]>;
+  health: ReturnType<Worker["health"]>;
   explorer: string | null;
   agents: { id: string; name: string }[];
   counts: Awaited<ReturnType<Ledger["counts"]>>;
@@ -46,7 +46,9 @@ export interface Overview {
 export interface SettingsAnswer {
   settings: {
     paperclipUrl: string | null;
+    browserUrl: string | null;
     memhostUrl: string | null;
+    deleteDirectories: string[];
     agents: string[];
     eraseGraceSeconds: number;
     hasBoardToken: boolean;

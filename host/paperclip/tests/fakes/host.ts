@@ -65,6 +65,13 @@ export class FakeHost {
   /** The next write of the ledger fails, as if the worker had ended there. */
   failNextWrite = false;
   configured = new Set<string>();
+  readonly members: {
+    companyId: string;
+    principalType: string;
+    principalId: string;
+    membershipRole: string;
+    status: string;
+  }[] = [];
 
   private constructor(readonly pg: PGlite) {}
 
@@ -105,6 +112,12 @@ export class FakeHost {
           },
         },
       },
+      access: {
+        members: {
+          list: async ({ companyId }: { companyId: string }) =>
+            this.members.filter((one) => one.companyId === companyId),
+        },
+      },
       activity: { log: async (entry: { companyId: string; message: string }) => void this.activity.push(entry) },
       secrets: { resolve: async () => "the secret" },
       skills: {
@@ -127,6 +140,18 @@ export class FakeHost {
       Object.values(all),
     );
     return id;
+  }
+
+  /** A person's role in a company, in the place of an earlier one. */
+  member(companyId: string, userId: string, membershipRole: string, status = "active"): void {
+    const others = this.members.filter((one) => one.companyId !== companyId || one.principalId !== userId);
+    this.members.splice(0, Infinity, ...others, {
+      companyId,
+      principalType: "user",
+      principalId: userId,
+      membershipRole,
+      status,
+    });
   }
 
   company = (name: string) => this.insert("companies", { name });

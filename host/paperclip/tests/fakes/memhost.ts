@@ -25,6 +25,7 @@ interface Call {
 export class FakeMemhost {
   readonly calls: Call[] = [];
   readonly events: (HookEvent & { company: string })[] = [];
+  recalled = "- known";
   readonly forgotten: { company: string; sources: Record<string, unknown>[] }[] = [];
   readonly erased: string[] = [];
   bindings: Record<string, unknown>[] = [
@@ -139,7 +140,7 @@ export class FakeMemhost {
         hookId: "h",
         isDuplicate: false,
         deliveries: [],
-        context: { text: "- known", included: 1, omitted: 0, tokens: 2, tokenBudget: 500 },
+        context: { text: this.recalled, included: 1, omitted: 0, tokens: 2, tokenBudget: 500 },
       };
     if (path.endsWith("/records"))
       return { operationId: "o", records: [{ providerKey: "local-markdown", providerRecordId: "r2" }] };

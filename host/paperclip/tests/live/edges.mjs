@@ -53,7 +53,7 @@ async function memory_of_an_earlier_installation_is_adopted(world) {
   assert.ok(leftover, "the old directory is shown");
   // The new memory takes everything in by itself; the old one has the old records.
   assert.notEqual((await world.found(world.alpha, "bell of Alpha", text, 20_000)).id, old.id);
-  await post("action", world.alpha, "leftover", { name: leftover.name, what: "adopt" });
+  await world.save(world.alpha, { adoptDirectory: leftover.name });
   await world.up();
   assert.equal((await world.found(world.alpha, "bell of Alpha", text, 20_000)).id, old.id);
   const rest = (await post("data", world.alpha, "settings")).leftovers;
@@ -61,8 +61,12 @@ async function memory_of_an_earlier_installation_is_adopted(world) {
     rest.length > 0 && rest.every(({ name }) => name !== leftover.name),
     "the one that it replaced is shown instead",
   );
-  for (const { name } of rest) await post("action", world.alpha, "leftover", { name, what: "delete" });
-  assert.deepEqual((await post("data", world.alpha, "settings")).leftovers, []);
+  await world.save(world.alpha, { adoptDirectory: null, deleteDirectories: rest.map(({ name }) => name) });
+  await until(
+    "the old directories are deleted",
+    async () => (await post("data", world.alpha, "settings")).leftovers.length === 0,
+  );
+  await world.save(world.alpha, { deleteDirectories: null });
 }
 
 export const STEPS = [a_text_over_the_limit_is_there_in_all_its_parts, memory_of_an_earlier_installation_is_adopted];

@@ -8,7 +8,8 @@ const data = async (company, key, params = {}) =>
   (await api("POST", "/plugins/memhost/bridge/data", { key, companyId: company, params })).data;
 
 async function enable_says_what_it_did(world) {
-  const { steps } = await action(world.alpha, "enable", { paperclipUrl: URL_OF });
+  await world.save(world.alpha, { paperclipUrl: URL_OF });
+  const { steps } = await action(world.alpha, "enable");
   for (const step of steps) assert.ok(step.done, `${step.step}: ${step.says}`);
   await sleep(300);
   return steps.map(({ step, says }) => `${step}: ${says}`).join("; ");
@@ -109,12 +110,12 @@ async function activity_names_what_memory_took(world) {
 }
 
 async function disable_takes_it_back(world) {
-  const { steps } = await action(world.alpha, "disable", { paperclipUrl: URL_OF });
+  const { steps } = await action(world.alpha, "disable");
   for (const step of steps) assert.ok(step.done, `${step.step}: ${step.says}`);
   const text = "Still remembered after Disable.";
   await world.comment(await world.issue(world.alpha, "After"), text);
   await world.found(world.alpha, text, text);
-  const again = await action(world.alpha, "enable", { paperclipUrl: URL_OF });
+  const again = await action(world.alpha, "enable");
   for (const step of again.steps) assert.ok(step.done, `again, ${step.step}: ${step.says}`);
   return steps.map(({ step, says }) => `${step}: ${says}`).join("; ");
 }

@@ -6,7 +6,8 @@ const action = async (company, key, params = {}) =>
   (await api("POST", "/plugins/memhost/bridge/action", { key, companyId: company, params })).data;
 
 async function an_agent_reaches_memory_through_the_gateway(world) {
-  const { steps } = await action(world.alpha, "enable", { paperclipUrl: URL_OF });
+  await world.save(world.alpha, { paperclipUrl: URL_OF });
+  const { steps } = await action(world.alpha, "enable");
   assert.ok(
     steps.every(({ done }) => done),
     JSON.stringify(steps),

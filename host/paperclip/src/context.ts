@@ -1,0 +1,31 @@
+// What the parts of the plugin are given of each other. The plugin makes the parts; none of them knows the plugin.
+import type { PluginContext, PluginHealthDiagnostics } from "@paperclipai/plugin-sdk";
+import type { Settings } from "./config";
+import type { Ledger } from "./ledger";
+import type { Memory } from "./memory";
+import type { Recalls } from "./recall";
+
+export interface Context {
+  readonly ctx: PluginContext;
+  readonly memory: Memory;
+  readonly ledger: Ledger;
+  readonly recalls: Recalls;
+  /** Where memhost's data of this plugin is. */
+  readonly directory: string;
+  settings(companyId: string): Settings;
+  /** Whether Paperclip gives this company's documents, activity and secrets. */
+  isConfigured(companyId: string): boolean;
+  companies(): Promise<{ id: string; name: string }[]>;
+}
+
+/** What pages and routes use beside it. */
+export interface Worker extends Context {
+  readonly spending: { readonly error: string | null };
+  /** Why what a company sends waits; null: it does not. */
+  held(companyId: string): string | null;
+  health(): PluginHealthDiagnostics;
+  /** Looks at Paperclip's tables soon. */
+  wake(everything: boolean): void;
+  /** Notes a change of memory in Paperclip's activity log. */
+  wrote(companyId: string, what: string, count: number, metadata: Record<string, unknown>): Promise<void>;
+}
