@@ -19,7 +19,7 @@ use crate::requests::{CreateToken, RotateToken, check};
 use crate::{Caller, Denied};
 use memhost_ports::{Clock, new_id};
 use memhost_store::{self as store, Change, Expected, Store, StoreError, Table, TableWrite};
-use memhost_types::{CompanyId, FieldError, NewToken, Token, TokenId};
+use memhost_types::{CompanyId, FieldError, FoundToken, NewToken, Token, TokenId};
 
 /// A company has at most so many tokens that have not ended.
 const MAX_TOKENS: usize = 10_000;
@@ -79,12 +79,26 @@ struct All {
 }
 
 struct Entry {
+    id: TokenId,
     caller: Arc<Caller>,
     expires_at: Option<Timestamp>,
     is_revoked: bool,
     /// Until when this value works after it was replaced. `None`: it is the current value.
     replaced_until: Option<Timestamp>,
     last_hour: LastHour,
+}
+
+impl Entry {
+    /// Why the value does not work any more.
+    fn ended(&self, now: Timestamp) -> Option<&'static str> {
+        let is_over = |end: Option<Timestamp>| end.is_some_and(|end| end <= now);
+        match (self.is_revoked, is_over(self.expires_at), is_over(self.replaced_until)) {
+            (true, ..) => Some("was revoked"),
+            (_, true, _) => Some("has expired"),
+            (.., true) => Some("has another value since it was rotated"),
+            _ => None,
+        }
+    }
 }
 
 /// Every token of this host.
@@ -117,16 +131,28 @@ impl Tokens {
         let entry = all.by_digest.get(blake3::hash(value.as_bytes()).as_bytes())?;
         let caller = Caller::clone(&entry.caller);
         let now = self.clock.now();
-        let is_over = |end: Option<Timestamp>| end.is_some_and(|end| end <= now);
-        Some(match (entry.is_revoked, is_over(entry.expires_at), is_over(entry.replaced_until)) {
-            (true, ..) => Known::Invalid(caller, "was revoked"),
-            (_, true, _) => Known::Invalid(caller, "has expired"),
-            (.., true) => Known::Invalid(caller, "has another value since it was rotated"),
-            _ => {
+        Some(match entry.ended(now) {
+            Some(why) => Known::Invalid(caller, why),
+            None => {
                 entry.last_hour.fetch_max(now.as_second() / HOUR, Ordering::Relaxed);
                 Known::Valid(caller)
             }
         })
+    }
+
+    /// Whose a value is, for somebody who found it: a company's token, or for `None` any token of
+    /// the host. To ask is no use of the token.
+    pub fn whose(&self, company: Option<&CompanyId>, value: &str) -> FoundToken {
+        let all = self.all.read();
+        let entry = all.by_digest.get(blake3::hash(value.trim().as_bytes()).as_bytes());
+        let found = entry.and_then(|entry| Some((all.by_id.get(&entry.id)?.clone(), entry)));
+        let is_shown = |token: &Token| company.is_none() || token.company_id.as_ref() == company;
+        let Some((stored, entry)) = found.filter(|(stored, _)| is_shown(&stored.token)) else {
+            return FoundToken::default();
+        };
+        let ended = entry.ended(self.clock.now()).map(str::to_owned);
+        drop(all);
+        FoundToken { token: Some(self.used(&stored.token)), ended }
     }
 
     /// A new token, and the change that stores it; `company` is `None` for an operator's token. The
@@ -397,6 +423,7 @@ impl All {
         let caller = Arc::new(Caller::of(&stored.token));
         for (digest, replaced_until) in stored.digests() {
             let entry = Entry {
+                id,
                 caller: Arc::clone(&caller),
                 expires_at: stored.token.expires_at,
                 is_revoked: stored.token.revoked_at.is_some(),

@@ -5,13 +5,13 @@ use serde_json::json;
 
 use super::answer::Answer;
 use super::args::{CompanyArgs, Paging, WatchArgs};
-use super::argument::{duration, one_of, time, without_nulls};
+use super::argument::{self, duration, one_of, time, without_nulls};
 use super::page::{self, Columns, rows};
 use super::session::Session;
 use super::texts::{cell, escape, hour, moment, text};
 use super::{CliError, Result};
 use memhost_http::api::Items;
-use memhost_types::{Act, NewToken, Role, Token};
+use memhost_types::{Act, FoundToken, NewToken, Role, Token};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TokenCommand {
@@ -21,6 +21,11 @@ pub(super) enum TokenCommand {
         whose: WhoseArgs,
         #[command(flatten)]
         paging: Paging,
+    },
+    /// Find out whose a token's value is, read from standard input.
+    Find {
+        #[command(flatten)]
+        whose: WhoseArgs,
     },
     /// Show a token, without its value.
     Show {
@@ -158,6 +163,19 @@ pub(super) async fn run(command: TokenCommand) -> Result<()> {
             let human = |all: &Items<Token>| rows(&all.items, COLUMNS);
             page::list_of_host(&session, &paging, &path, human).await
         }
+        TokenCommand::Find { whose } => {
+            // Not an argument: those stay in the history of a shell.
+            let read = argument::input(None)?;
+            let value = read.trim();
+            if value.is_empty() {
+                let message = "has no value; pass it like `memhost token find < FILE`";
+                return Err(CliError::input("standard input", message));
+            }
+            let (session, path) = whose.open().await?;
+            let found: Answer<FoundToken> =
+                session.host.post(&format!("{path}/find"), &json!({"value": value})).await?;
+            session.show(&found, whose_value)
+        }
         TokenCommand::Show { one, watch } => {
             let (session, path) = one.whose.open().await?;
             let fetch = async || {
@@ -195,6 +213,19 @@ pub(super) async fn run(command: TokenCommand) -> Result<()> {
             let id = id_of(&session, &path, &id).await?;
             let answer = session.host.delete(&format!("{path}/{}", escape(&id)), None).await?;
             session.show(&answer, |token| rows(std::slice::from_ref(token), COLUMNS))
+        }
+    }
+}
+
+fn whose_value(found: &FoundToken) -> String {
+    match (&found.token, &found.ended) {
+        (None, _) => "no token that you may list has this value".to_owned(),
+        (Some(token), None) => rows(std::slice::from_ref(token), COLUMNS),
+        (Some(token), Some(why)) => {
+            format!(
+                "{}\n\nthe value does not work: the token {why}",
+                rows(std::slice::from_ref(token), COLUMNS)
+            )
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Records: listing, reading, creating, correcting and forgetting them. Each is a memory operation
 //! of the signed-in caller: authorized and recorded like any other operation.
 
+mod any;
 pub(super) mod change;
 pub(super) mod list;
 mod record;

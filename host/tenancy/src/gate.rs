@@ -10,8 +10,8 @@ use memhost_oplog::OplogError;
 use memhost_registry::{BindingError, NewActivity};
 use memhost_store::Change;
 use memhost_types::{
-    ActivityAction, AgentId, CompanyId, NewToken, OperationErrorCode, OperationKind, Refusal,
-    Scope, Token, TokenId,
+    ActivityAction, AgentId, CompanyId, FoundToken, NewToken, OperationErrorCode, OperationKind,
+    Refusal, Scope, Token, TokenId,
 };
 
 /// The result of authentication.
@@ -297,6 +297,11 @@ impl Tenancy {
     /// A company's tokens, or the operators', oldest first, without their values.
     pub fn tokens(&self, company: Option<&CompanyId>) -> Vec<Token> {
         self.tokens.list(company)
+    }
+
+    /// Whose a token's value is: a company's, or for `None` anybody's on the host.
+    pub fn whose_token(&self, company: Option<&CompanyId>, value: &str) -> FoundToken {
+        self.tokens.whose(company, value)
     }
 
     /// Writes when tokens were last used, and removes those that have ended.

@@ -68,6 +68,18 @@ impl Principal {
     }
 }
 
+/// Whose a value is.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FoundToken {
+    /// The token; absent where none that the caller may list has this value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<Token>,
+    /// Why the value does not work any more, such as `was revoked`; absent where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
+}
+
 /// A token that was just made, with its value, this once.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

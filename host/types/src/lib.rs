@@ -48,7 +48,7 @@ mod whose;
 mod words;
 
 pub use about::About;
-pub use access::{NewToken, Token, TokenId};
+pub use access::{FoundToken, NewToken, Token, TokenId};
 pub use act::Act;
 pub use activity::{Activity, ActivityAction, ActivityPage};
 pub use binding::{Binding, BindingLimits, Limit, LimitUnit, RequestedGrants, Target};

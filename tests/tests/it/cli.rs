@@ -41,7 +41,7 @@ impl Terminal {
         self.run_with(line, "").await
     }
 
-    async fn run_with(&self, line: &str, input: &str) -> Done {
+    pub(crate) async fn run_with(&self, line: &str, input: &str) -> Done {
         let environment = [
             ("MEMHOST_URL", self.url.as_str()),
             ("MEMHOST_TOKEN", TOKEN),

@@ -148,3 +148,38 @@ async fn a_short_secret_of_the_environment_is_named() {
     assert_eq!(done.code, 2, "{done:?}");
     assert!(done.err.contains("`NOTES_KEY` has 4 bytes; 8 to 8,192 are allowed"), "{done:?}");
 }
+
+/// A value that somebody found in a log has an owner, and to ask does not spread it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whose_a_tokens_value_is_can_be_asked() {
+    let terminal = Terminal::open(&[]).await;
+    let api = Api::new(&terminal.host);
+    let made = terminal.json("token create quinn --role auditor").await;
+    let value = made["value"].as_str().unwrap();
+    let asked = async |line: &str, value: &str| {
+        let done = terminal.run_with(line, value).await;
+        assert_eq!(done.code, 0, "{line}: {done:?}");
+        assert!(!done.out.contains(value.trim()) && !done.err.contains(value.trim()), "{done:?}");
+        done.out
+    };
+    for line in ["token find", "token find --operators"] {
+        let found = asked(line, &format!("{value}\n")).await;
+        assert!(found.contains("quinn") && !found.contains("does not work"), "{line}: {found}");
+    }
+    assert!(asked("token find --company globex", value).await.contains("no token that you may"));
+    assert!(asked("token find", "mh_nobody").await.contains("no token that you may"));
+    // To ask is no use of it, and what was revoked is still known.
+    let listed = terminal.json("token list").await;
+    assert!(listed["items"][0]["lastUsedAt"].is_null(), "{listed}");
+    terminal.fine("token delete quinn").await;
+    let found = asked("token find", value).await;
+    assert!(found.contains("does not work: the token was revoked"), "{found}");
+    // Only who may list tokens is told.
+    let body = json!({"value": value}).to_string();
+    let agent = api.agent("ada").await;
+    for path in ["/control/v1/companies/acme/tokens/find", "/control/v1/tokens/find"] {
+        let refused = agent.send(Method::Post, path, Some(body.clone()), &[]).await;
+        assert_eq!(refused.status, 403, "{}", refused.text);
+    }
+    assert_eq!(terminal.run_with("token find", " \n").await.code, 2);
+}

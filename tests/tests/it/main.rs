@@ -9,6 +9,7 @@ mod agent_hooks_exchanges;
 mod agent_hooks_install;
 mod agent_hooks_trouble;
 mod answers;
+mod any_binding;
 mod attacks;
 mod author_dev;
 mod authors;

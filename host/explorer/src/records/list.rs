@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use super::any;
 use super::scope::{fields, no_binding, object, record_path, scope_query};
 use crate::components::{
     CompanyView, FilterForm, PAGE_SIZE, Page, QueryParams, Row, View, choices, clipped, empty,
@@ -72,27 +73,52 @@ pub(crate) async fn list(
         .control()
         .abilities(&view.caller, OperationKind::List, &mut scope.clone(), named)
         .await?;
+    let request = ListRequest {
+        binding_key: named.cloned(),
+        scope: scope.clone(),
+        cursor: query.cursor.clone(),
+        limit: PAGE_SIZE,
+        metadata_filter: object("metadataFilter", query.metadata_filter.as_deref())?,
+        filter: query.filter()?,
+    };
+    // Who may not see the bindings is answered by their own.
+    let is_any = named.is_none()
+        && view.allows(Act::View)
+        && view.service.control().binding_keys(&view.company).len() > 1;
     // A list does not create the first binding of a company; the first record does.
     let found = match abilities.binding_key.as_ref().or(named) {
         // The built-in provider answers as soon as there is a record.
         None if abilities.provider_key.is_some() => nothing(&view, &params),
         None => no_binding(&view),
+        _ if is_any => {
+            let listed = any::list(&view, &request).await?;
+            html! {
+                @for (key, why) in &listed.failed {
+                    p.help { "The records of " (key) " are missing: " (why) }
+                }
+                @if listed.items.is_empty() && listed.next.is_none() {
+                    (nothing(&view, &params))
+                } @else {
+                    (off_executor(usize::MAX, || rows(&view, true, &scope, &listed.items)))
+                    @for key in &listed.truncated {
+                        p.help {
+                            "There may be more records in " (key) ". Its provider cannot list them."
+                        }
+                    }
+                    (pager(&view, &params, listed.next.as_deref(), "records"))
+                }
+            }
+        }
         Some(binding) => {
-            let request = ListRequest {
-                binding_key: named.cloned(),
-                scope: scope.clone(),
-                cursor: query.cursor.clone(),
-                limit: PAGE_SIZE,
-                metadata_filter: object("metadataFilter", query.metadata_filter.as_deref())?,
-                filter: query.filter()?,
-            };
             let page = view.service.operations().list(&view.caller, request).await?;
             html! {
                 @if page.items.is_empty() && page.next_cursor.is_none() {
                     (nothing(&view, &params))
                 } @else {
                     // A text may begin with very many spaces.
-                    (off_executor(usize::MAX, || rows(&view, binding, &scope, &page.items)))
+                    @let items: Vec<_> =
+                        page.items.into_iter().map(|item| (binding.clone(), item)).collect();
+                    (off_executor(usize::MAX, || rows(&view, false, &scope, &items)))
                     @if page.truncated {
                         p.help { "There may be more records. The provider cannot list them." }
                     }
@@ -140,13 +166,20 @@ fn nothing(view: &View, params: &QueryParams<RecordQuery>) -> Markup {
     )
 }
 
-fn rows(view: &View, binding: &BindingKey, scope: &Scope, items: &[Snippet]) -> Markup {
-    let rows = items.iter().map(|item| {
+/// A table of records. `names_binding`: they are of several.
+fn rows(
+    view: &View,
+    names_binding: bool,
+    scope: &Scope,
+    items: &[(BindingKey, Snippet)],
+) -> Markup {
+    let rows = items.iter().map(|(binding, item)| {
         let id = &item.handle.provider_record_id;
-        Row::to(record_path(view, binding, id, scope))
+        let row = Row::to(record_path(view, binding, id, scope))
             .key(id)
-            .cell(long("Text"), clipped(&item.text, 160))
-            .maybe(wide("Summary"), item.summary.as_deref().map(|summary| clipped(summary, 80)))
+            .cell(long("Text"), clipped(&item.text, 160));
+        let row = if names_binding { row.cell("Binding", html! { (binding) }) } else { row };
+        row.maybe(wide("Summary"), item.summary.as_deref().map(|summary| clipped(summary, 80)))
             .maybe(wide("Source"), item.source.as_ref().map(|source| source_link(view, source)))
             .maybe("Created", item.created_at.map(|at| time(at, view.now)))
             .maybe(wide("Updated"), item.updated_at.map(|at| time(at, view.now)))

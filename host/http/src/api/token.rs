@@ -5,6 +5,8 @@ use std::sync::Arc;
 use aide::OperationInput;
 use aide::axum::ApiRouter;
 use axum::extract::FromRequestParts;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::route_table::{Items, routes};
 use crate::failure::TokenCodes;
@@ -13,9 +15,10 @@ use crate::{
     Authorized, Body, Created, Failure, HostAuthorized, Json, PathParam, Permission, Problem,
 };
 use memhost_core::{Caller, CreateToken, RotateToken, Service};
-use memhost_types::{CompanyId, NewToken, Token, TokenId};
+use memhost_types::{CompanyId, FoundToken, NewToken, Token, TokenId};
 
 const NO_VALUES: &str = "Without their values.";
+const NOT_A_USE: &str = "No answer and no log has the value, and to ask is no use of the token.";
 const SHOWN_ONCE: &str = "Only this answer has the token's value: the host stores a digest.";
 
 /// The routes below `/control/v1/companies/{company}`.
@@ -25,6 +28,10 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
             get list::<Authorized<View>> => "listTokens", "List a company's tokens", NO_VALUES;
             post create::<Authorized<Establish>> =>
                 "createToken", "Create a token of a company", SHOWN_ONCE;
+        }
+        "/tokens/find" {
+            post find::<Authorized<View>> =>
+                "findToken", "Say whose a token's value is", NOT_A_USE;
         }
         "/tokens/{id}/rotate" {
             post rotate::<Authorized<Administer>> =>
@@ -44,6 +51,11 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
                 "listOperatorTokens", "List the operators' tokens", NO_VALUES;
             post create::<HostAuthorized> =>
                 "createOperatorToken", "Create a token of an operator", SHOWN_ONCE;
+        }
+        "/tokens/find" {
+            post find::<HostAuthorized> =>
+                "findAnyToken", "Say whose a token's value is, of operators or of any company",
+                NOT_A_USE;
         }
         "/tokens/{id}/rotate" {
             post rotate::<HostAuthorized> =>
@@ -76,6 +88,21 @@ impl TokenOwner for HostAuthorized {
 async fn list<O: TokenOwner>(owner: O) -> Json<Items<Token>> {
     let (service, _, company) = owner.parts();
     Json(Items { items: service.tenancy().tokens(company) })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct TokenValue {
+    /// What its bearer sends as `authorization: Bearer …`.
+    value: String,
+}
+
+async fn find<O: TokenOwner>(
+    owner: O,
+    Body(request): Body<TokenValue>,
+) -> Result<Json<FoundToken>, Problem> {
+    let (service, _, company) = owner.parts();
+    Ok(Json(service.tenancy().whose_token(company, &request.value)))
 }
 
 async fn create<O: TokenOwner>(
