@@ -12,6 +12,8 @@ export interface Settings {
   adoptDirectory: string | null;
   /** Those that are deleted. */
   deleteDirectories: string[];
+  /** Whether agents read of memory before their first prompt, where Paperclip has a place for it. */
+  instructions: boolean;
   /** Only these agents use memory; empty: all. */
   agents: string[];
   /** How long the memory of a deleted company is kept, in seconds. */
@@ -26,6 +28,7 @@ export const DEFAULTS: Settings = {
   memhostToken: null,
   adoptDirectory: null,
   deleteDirectories: [],
+  instructions: true,
   agents: [],
   eraseGraceSeconds: 86_400,
 };
@@ -62,6 +65,7 @@ export function settingsOf(row: Record<string, unknown> | null | undefined): Set
     memhostToken: isReference(row?.memhostToken) ? row.memhostToken : null,
     adoptDirectory: typeof row?.adoptDirectory === "string" && row.adoptDirectory !== "" ? row.adoptDirectory : null,
     deleteDirectories: texts(row?.deleteDirectories),
+    instructions: row?.instructions !== false,
     agents: texts(row?.agents),
     eraseGraceSeconds:
       typeof grace === "number" && Number.isFinite(grace) && grace >= 0 ? grace : DEFAULTS.eraseGraceSeconds,

@@ -3,6 +3,7 @@ import { HOOK_KINDS } from "./capture/hooks";
 import type { Enabling, Target } from "./enabling";
 import { must, saying } from "./memhost/client";
 import type { Memory } from "./memory";
+import { instruct } from "./instructions";
 import { connectMcp, disconnectMcp, type Connected } from "./mcp";
 import { BoardError } from "./paperclip/board";
 import { TOOLS } from "./tool-declarations";
@@ -51,6 +52,7 @@ export async function enable(with_: Enabling): Promise<Step[]> {
   await step("skill", () => skill(with_, made));
   await step("mcp", async () => {
     made.mcp = await connectMcp(with_, made.mcp, made.profileId ?? null, targets(with_));
+    await instruct(with_, made.mcp.connectionId);
     return "Claude and Codex agents reach memory through Paperclip's gateway";
   });
   host.logger.info("memory was enabled", { companyId, steps: steps.map(({ step: name, done }) => ({ name, done })) });

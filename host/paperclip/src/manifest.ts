@@ -86,6 +86,12 @@ const manifest: PaperclipPluginManifestV1 = {
         title: "Memory to delete",
         description: "The names of data directories of earlier installations.",
       },
+      instructions: {
+        type: "boolean",
+        default: true,
+        title: "Tell agents of memory",
+        description: "Fills the instructions of the gateway's connection, where Paperclip has them.",
+      },
       eraseGraceSeconds: {
         type: "integer",
         minimum: 0,

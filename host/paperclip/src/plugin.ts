@@ -19,6 +19,7 @@ import { answer } from "./routes";
 import { Activity } from "./activity";
 import { Budgets } from "./budgets";
 import { enable, skillOfNew, type Made } from "./enable";
+import { instruct } from "./instructions";
 import { isOutdated } from "./mcp";
 import { adopt, removeLeftovers } from "./memhost/leftovers";
 import { registerPages } from "./pages";
@@ -44,6 +45,8 @@ const RECOVER_MS = 1000;
 const RECOVER_TRIES = 20;
 /** How often what was enabled is looked at. */
 const FOLLOW_MS = 60_000;
+/** How often agents' instructions are brought up to date. */
+const INSTRUCT_MS = 3_600_000;
 
 export interface Environment {
   pluginId: string;
@@ -66,6 +69,8 @@ export class MemhostPlugin implements Worker {
   private readonly timer: NodeJS.Timeout;
   private elsewhere: Elsewhere | null = null;
   private followedAt = 0;
+  private instructedAt = 0;
+  private readonly instructed = new Set<string>();
 
   constructor(
     readonly ctx: PluginContext,
@@ -170,6 +175,11 @@ export class MemhostPlugin implements Worker {
   private async follow(): Promise<void> {
     if (Date.now() - this.followedAt < FOLLOW_MS) return;
     this.followedAt = Date.now();
+    // To ask for the profile leaves an operation.
+    if (Date.now() - this.instructedAt > INSTRUCT_MS) {
+      this.instructedAt = Date.now();
+      this.instructed.clear();
+    }
     const runtime = this.memory.address?.runtime;
     if (runtime === undefined) return;
     for (const { company_id: companyId, enabled } of await this.ledger.companies()) {
@@ -182,6 +192,8 @@ export class MemhostPlugin implements Worker {
         const with_ = { host: this.ctx, memory: this.memory, ledger: this.ledger, board, companyId, settings };
         if (mcp !== undefined && isOutdated(mcp, runtime)) await enable(with_);
         else await skillOfNew(with_);
+        if (mcp !== undefined && !this.instructed.has(companyId)) await instruct(with_, mcp.connectionId);
+        this.instructed.add(companyId);
       } catch (error) {
         this.ctx.logger.warn("what was enabled is not up to date", { companyId, error: saying(error) });
       }
@@ -214,6 +226,7 @@ export class MemhostPlugin implements Worker {
     }
     await outside(() => this.useLeftovers(settings.adoptDirectory, settings.deleteDirectories));
     this.followedAt = 0;
+    this.instructed.delete(companyId);
     void this.pump.wake(true);
   }
 

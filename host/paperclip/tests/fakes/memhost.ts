@@ -26,6 +26,7 @@ export class FakeMemhost {
   readonly calls: Call[] = [];
   readonly events: (HookEvent & { company: string })[] = [];
   recalled = "- known";
+  profile: string | undefined = undefined;
   readonly forgotten: { company: string; sources: Record<string, unknown>[] }[] = [];
   readonly erased: string[] = [];
   bindings: Record<string, unknown>[] = [
@@ -131,6 +132,7 @@ export class FakeMemhost {
     if (path.endsWith("/query"))
       return {
         operationId: "o",
+        profileSummary: this.profile,
         snippets: [
           { handle: { providerKey: "local-markdown", providerRecordId: "r1" }, text: `about ${String(body.query)}` },
         ],
