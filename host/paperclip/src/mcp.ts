@@ -21,6 +21,9 @@ const DAY_MS = 86_400_000;
 export const isOutdated = ({ url, expiresAt }: Connected, runtime: string): boolean =>
   url !== `${runtime}/mcp` || expiresAt === undefined || Date.parse(expiresAt) - Date.now() < RENEW_DAYS * DAY_MS;
 
+const NAME = "Memory";
+/** With the address as its key, Paperclip makes names of tools that Claude and Codex do not take: over 64 characters. */
+const KEY = "memory";
 const HEADERS = ["company_id", "agent_id", "issue_id", "project_id", "run_id"];
 
 /** Makes the connection, or brings one that is there up to date: the port of memhost can have changed. */
@@ -58,12 +61,14 @@ async function connected(
   profileId: string | null,
   targets: Target[],
 ): Promise<Connected> {
+  const applicationId = await application(board, companyId);
   const answer = await board.ask<{ connectionId: string; application: { id: string } }>(
     "POST",
     `/companies/${companyId}/tools/apps/connect`,
     {
       link: url,
-      name: "Memory",
+      name: NAME,
+      applicationId,
       authMode: "bearer",
       credentialValues: { "credentials.authorization": value },
     },
@@ -86,6 +91,20 @@ async function connected(
       connectionId: made.connectionId,
     });
   return made;
+}
+
+/** The application in Paperclip: one, also after the plugin was purged. Its key begins the names of the tools. */
+async function application(board: Enabling["board"], companyId: string): Promise<string> {
+  const path = `/companies/${companyId}/tools/applications`;
+  const { applications = [] } =
+    (await board.ask<{ applications?: { id: string; applicationKey: string | null; name: string }[] } | null>(
+      "GET",
+      path,
+    )) ?? {};
+  const known =
+    applications.find(({ applicationKey }) => applicationKey === KEY) ?? applications.find(({ name }) => name === NAME);
+  if (known !== undefined) return known.id;
+  return (await board.ask<{ id: string }>("POST", path, { applicationKey: KEY, name: NAME, type: "mcp_http" })).id;
 }
 
 async function exists({ board }: Enabling, { connectionId }: Connected): Promise<boolean> {

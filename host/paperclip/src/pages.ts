@@ -100,6 +100,7 @@ export function registerPages(plugin: Worker): void {
     return {
       settings: { ...settings, hasBoardToken: boardToken !== null, hasMemhostToken: memhostToken !== null },
       health: plugin.health(),
+      agents: await agentsOf(ctx, companyId),
       directory: plugin.directory,
       enabled: ledger.store === "" ? null : ((await ledger.company(companyId))?.enabled ?? null),
       leftovers: ledger.store === "" ? [] : await leftovers(plugin),

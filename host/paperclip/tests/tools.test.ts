@@ -159,6 +159,7 @@ function board(refuse: (path: string) => BoardError | null = () => null): { aske
     if (refusal !== null) throw refusal;
     if (method !== "GET") asked.push(`${method} ${path.replace(/[0-9a-f-]{36}/g, "ID")}`);
     if (path.endsWith("/apps/connect")) return { connectionId: "c1", application: { id: "a1" } };
+    if (path.endsWith("/tools/applications")) return method === "GET" ? { applications: [] } : { id: "a1" };
     if (path.endsWith("/profiles")) return method === "GET" ? [] : { id: "p1" };
     return null;
   };

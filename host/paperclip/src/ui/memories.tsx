@@ -21,11 +21,49 @@ export function Memories({
   onChanged: () => void;
 }) {
   return (
-    <ul style={{ display: "grid", gap: 8 }}>
+    <ul style={{ display: "grid", gap: 8, gridTemplateColumns: "minmax(0, 1fr)" }}>
       {memories.map((memory) => (
         <Memory key={memory.id} companyId={companyId} memory={memory} onChanged={onChanged} />
       ))}
     </ul>
+  );
+}
+
+/** What is folded at first. Paperclip's styles have no class for so many lines. */
+const LINES = 6;
+const FOLDED = 400;
+
+/** A text as it was written, folded where it is long, whatever words it has. */
+function Text({ children }: { children: string }) {
+  const [whole, setWhole] = useState(false);
+  const isLong = children.length > FOLDED || children.split("\n").length > LINES;
+  // A text of megabytes is not laid out to be hidden.
+  const shown = whole ? children : children.slice(0, 4 * FOLDED);
+  return (
+    <>
+      <p
+        className="whitespace-pre-wrap"
+        style={{
+          overflowWrap: "anywhere",
+          ...(isLong && !whole
+            ? { display: "-webkit-box", WebkitBoxOrient: "vertical", WebkitLineClamp: LINES, overflow: "hidden" }
+            : {}),
+        }}
+      >
+        {shown}
+      </p>
+      {isLong ? (
+        <button
+          type="button"
+          className="text-xs underline"
+          aria-expanded={whole}
+          onClick={() => setWhole(!whole)}
+          style={{ marginTop: 4 }}
+        >
+          {whole ? "Show less" : "Show all"}
+        </button>
+      ) : null}
+    </>
   );
 }
 
@@ -48,9 +86,13 @@ function Memory({ companyId, memory, onChanged }: { companyId: string; memory: S
     }
   };
   return (
-    <li className="rounded-md border border-border p-3 text-sm" data-memory={memory.id}>
+    <li
+      className="rounded-md border border-border p-3 text-sm"
+      style={{ minWidth: 0, overflow: "hidden" }}
+      data-memory={memory.id}
+    >
       {text === null ? (
-        <p className="whitespace-pre-wrap break-words line-clamp-6">{memory.text}</p>
+        <Text>{memory.text}</Text>
       ) : (
         <textarea
           className="rounded-md border border-input bg-transparent p-3 text-sm"

@@ -37,6 +37,10 @@ export function MemoryLink({ context }: PluginSidebarProps) {
   );
 }
 
+/** The page's address. On the dashboard Paperclip does not say the company's prefix; the address there has it. */
+const memoryOf = ({ companyPrefix }: PluginWidgetProps["context"]): string =>
+  companyPrefix === null ? `/${window.location.pathname.split("/")[1] ?? ""}/memory` : "/memory";
+
 export function MemoryWidget({ context }: PluginWidgetProps) {
   const { data, error } = usePluginData<Overview>("overview", { companyId: context.companyId });
   const navigation = useHostNavigation();
@@ -57,7 +61,7 @@ export function MemoryWidget({ context }: PluginWidgetProps) {
       {data.attention.length + data.reviews === 0 ? null : (
         <Quiet>{data.attention.length + data.reviews} need attention</Quiet>
       )}
-      <a className="text-sm underline" {...navigation.linkProps("/memory")}>
+      <a className="text-sm underline" {...navigation.linkProps(memoryOf(context))}>
         Open memory
       </a>
     </div>

@@ -102,14 +102,14 @@ function Enable({ companyId, settings, onChanged }: Part) {
   );
 }
 
-function Form({ companyId, settings: { settings }, onChanged }: Part) {
+function Form({ companyId, settings: { settings, agents: hired }, onChanged }: Part) {
   const toast = usePluginToast();
   const [url, setUrl] = useState(settings.paperclipUrl ?? "");
   const [key, setKey] = useState("");
   const [browser, setBrowser] = useState(settings.browserUrl ?? "");
   const [memhost, setMemhost] = useState(settings.memhostUrl ?? "");
   const [token, setToken] = useState("");
-  const [agents, setAgents] = useState(settings.agents.join(", "));
+  const [agents, setAgents] = useState(settings.agents);
   const [grace, setGrace] = useState(String(settings.eraseGraceSeconds / 3600));
   const [trouble, setTrouble] = useState<string | null>(null);
   useEffect(() => setUrl(settings.paperclipUrl ?? ""), [settings.paperclipUrl]);
@@ -135,10 +135,7 @@ function Form({ companyId, settings: { settings }, onChanged }: Part) {
         set("memhostUrl", memhost);
         if (boardToken !== null) row.boardToken = boardToken;
         if (memhostToken !== null) row.memhostToken = memhostToken;
-        row.agents = agents
-          .split(",")
-          .map((id) => id.trim())
-          .filter(Boolean);
+        row.agents = agents;
         row.eraseGraceSeconds = Math.round(Number(grace) * 3600);
       });
       setKey("");
@@ -199,12 +196,23 @@ function Form({ companyId, settings: { settings }, onChanged }: Part) {
           value={token}
           onChange={setToken}
         />
-        <Field
-          label="Pilot"
-          help="Ids of the agents that use memory, with commas between them. Empty: all."
-          value={agents}
-          onChange={setAgents}
-        />
+        <fieldset style={{ display: "grid", gap: 4 }}>
+          <legend className="font-medium">Pilot</legend>
+          <Quiet>Only these agents use memory. None chosen: all.</Quiet>
+          {hired.length === 0 ? <Quiet>This company has no agents yet.</Quiet> : null}
+          {hired.map(({ id, name }) => (
+            <label key={id} className="flex items-center gap-2">
+              <input
+                type="checkbox"
+                checked={agents.includes(id)}
+                onChange={({ target }) =>
+                  setAgents((before) => (target.checked ? [...before, id] : before.filter((one) => one !== id)))
+                }
+              />
+              {name}
+            </label>
+          ))}
+        </fieldset>
         <Field
           label="Grace period in hours"
           help="How long the memory of a deleted company is kept."

@@ -55,6 +55,7 @@ export interface SettingsAnswer {
     hasMemhostToken: boolean;
   };
   health: Overview["health"];
+  agents: Overview["agents"];
   directory: string;
   enabled: Record<string, unknown> | null;
   leftovers: Leftover[];

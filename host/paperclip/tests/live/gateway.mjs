@@ -43,8 +43,12 @@ async function an_agent_reaches_memory_through_the_gateway(world) {
     ({ source }) => source.kind === "manual_note",
   );
   assert.ok(note, output);
+  // Claude and Codex put the gateway's name in front, and take 64 characters.
+  const name = /^name: (.*)$/m.exec(output)?.[1] ?? "";
+  assert.ok(name !== "" && `mcp__paperclip__${name}`.length <= 64, name);
   assert.equal(note.source.runId, run.id);
   assert.equal(note.source.issueId, issue);
+  return name;
 }
 
 export const STEPS = [an_agent_reaches_memory_through_the_gateway];
