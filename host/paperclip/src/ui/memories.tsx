@@ -1,6 +1,7 @@
 // A list of memories that people correct, forget and mark.
 import { useHostNavigation, usePluginAction, usePluginToast } from "@paperclipai/plugin-sdk/ui";
 import { useState } from "react";
+import { clip } from "../capture/text";
 import { Button, Quiet, said } from "./components";
 import type { Shown } from "./shapes";
 
@@ -38,7 +39,7 @@ function Text({ children }: { children: string }) {
   const [whole, setWhole] = useState(false);
   const isLong = children.length > FOLDED || children.split("\n").length > LINES;
   // A text of megabytes is not laid out to be hidden.
-  const shown = whole ? children : children.slice(0, 4 * FOLDED);
+  const shown = whole ? children : clip(children, 4 * FOLDED);
   return (
     <>
       <p
