@@ -154,6 +154,7 @@ async fn a_short_secret_of_the_environment_is_named() {
 async fn whose_a_tokens_value_is_can_be_asked() {
     let terminal = Terminal::open(&[]).await;
     let api = Api::new(&terminal.host);
+    terminal.fine("company create --company globex").await;
     let made = terminal.json("token create quinn --role auditor").await;
     let value = made["value"].as_str().unwrap();
     let asked = async |line: &str, value: &str| {

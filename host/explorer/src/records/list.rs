@@ -87,9 +87,6 @@ pub(crate) async fn list(
         && view.service.control().binding_keys(&view.company).len() > 1;
     // A list does not create the first binding of a company; the first record does.
     let found = match abilities.binding_key.as_ref().or(named) {
-        // The built-in provider answers as soon as there is a record.
-        None if abilities.provider_key.is_some() => nothing(&view, &params),
-        None => no_binding(&view),
         _ if is_any => {
             let listed = any::list(&view, &request).await?;
             html! {
@@ -109,6 +106,9 @@ pub(crate) async fn list(
                 }
             }
         }
+        // The built-in provider answers as soon as there is a record.
+        None if abilities.provider_key.is_some() => nothing(&view, &params),
+        None => no_binding(&view),
         Some(binding) => {
             let page = view.service.operations().list(&view.caller, request).await?;
             html! {

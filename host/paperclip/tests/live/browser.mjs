@@ -27,6 +27,7 @@ async function explorer_and_back(world, page, issue) {
 }
 
 async function pages_in_a_browser(world) {
+  await world.save(world.alpha, { paperclipUrl: URL_OF });
   const { chromium } = createRequire(path.join(PACKAGE, "../../tests/browser/package.json"))("playwright-core");
   mkdirSync(pictures, { recursive: true });
   const prefix = (await api("GET", "/companies")).find(({ id }) => id === world.alpha).issuePrefix;
