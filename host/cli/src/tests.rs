@@ -15,7 +15,7 @@ const ACTIONS: [&str; 23] = [
     "import", "inspect", "install", "locomo", "reject", "replay", "reset", "resolve", "restore",
     "retry", "rotate", "scan", "search", "trust",
 ];
-const MORE_ACTIONS: [&str; 3] = ["check", "use", "verify"];
+const MORE_ACTIONS: [&str; 5] = ["check", "explain", "find", "use", "verify"];
 /// Verbs for authors of providers.
 const OF_AUTHORS: [&str; 3] = ["dev", "new", "run"];
 
@@ -42,7 +42,8 @@ const SEVERAL_MEANINGS: [&str; 15] = [
     "until",
 ];
 /// Flags for files, JSON or text, with a meaning for each command.
-const OF_THE_THING: [&str; 11] = [
+const OF_THE_THING: [&str; 12] = [
+    "ca",
     "to",
     "by",
     "config",
