@@ -22,7 +22,7 @@ pub struct AgentHooksCommand(Chosen);
 #[derive(Debug)]
 enum Chosen {
     Tool(Tool, Box<ToolArgs>),
-    Spool(SpoolArgs),
+    Spool(Box<SpoolArgs>),
 }
 
 #[derive(Debug, Args)]
@@ -104,7 +104,7 @@ impl FromArgMatches for AgentHooksCommand {
         if let Some(tool) = tools::find(name) {
             return Ok(Self(Chosen::Tool(tool, Box::new(ToolArgs::from_arg_matches(matches)?))));
         }
-        Ok(Self(Chosen::Spool(SpoolArgs::from_arg_matches(matches)?)))
+        Ok(Self(Chosen::Spool(Box::new(SpoolArgs::from_arg_matches(matches)?))))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

@@ -59,7 +59,7 @@ export function registerPages(plugin: Worker): void {
       issueId: snippet.source?.issueId ?? null,
       issue: names.get(snippet.source?.issueId ?? "") ?? null,
       runId: snippet.source?.runId ?? null,
-      agent: names.get(snippet.scope?.agentId ?? "") ?? null,
+      agent: names.get(snippet.scope?.agentId ?? "")?.name ?? null,
       createdAt: snippet.createdAt ?? null,
       score: snippet.score ?? null,
     }));

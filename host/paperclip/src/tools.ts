@@ -6,7 +6,7 @@ import { takesPart, type Settings } from "./config";
 import { must, saying, type Schemas } from "./memhost/client";
 import type { Memory } from "./memory";
 import type { Host } from "./paperclip/host";
-import { namesOf, runOf } from "./paperclip/runs";
+import { namesOf, runOf, type Named } from "./paperclip/runs";
 import { scopeOf, type Recalls } from "./recall";
 import { TOOLS } from "./tool-declarations";
 import { checked } from "./values";
@@ -184,11 +184,11 @@ const writerOf = ({ scope, source: of }: Schemas["Snippet"]): string | null =>
 const cited = (snippet: Schemas["Snippet"]): string[] =>
   [snippet.source?.issueId, writerOf(snippet)].filter((id) => typeof id === "string");
 
-function line(snippet: Schemas["Snippet"], names: Map<string, string>): string {
+function line(snippet: Schemas["Snippet"], names: Map<string, Named>): string {
   const text = cut(snippet.text, SHOWN_BYTES);
-  const of = snippet.source?.issueId ? names.get(snippet.source.issueId) : undefined;
+  const of = snippet.source?.issueId ? names.get(snippet.source.issueId)?.name : undefined;
   const writer = writerOf(snippet);
-  const by = writer === null ? undefined : `by ${names.get(writer) ?? writer}`;
+  const by = writer === null ? undefined : `by ${names.get(writer)?.name ?? writer}`;
   const about = [snippet.source?.kind.replaceAll("_", " "), of, by, snippet.createdAt?.slice(0, 10)]
     .filter((part) => part !== undefined)
     .join(", ");

@@ -64,15 +64,22 @@ export async function agentsOf(host: Host, companyId: string): Promise<{ id: str
 }
 
 /** Names for what memory cites: identifiers and titles of issues, names of agents. */
-export async function namesOf(host: Host, companyId: string, ids: string[]): Promise<Map<string, string>> {
+export interface Named {
+  /** Such as `ACM-2 The harbour`, or the name of an agent. */
+  name: string;
+  /** What an address of Paperclip has: an issue's identifier, else the id. */
+  key: string;
+}
+
+export async function namesOf(host: Host, companyId: string, ids: string[]): Promise<Map<string, Named>> {
   const wanted = [...new Set(ids.filter(isId))];
   if (wanted.length === 0) return new Map();
-  const rows = await host.db.query<{ id: string; name: string }>(
-    `SELECT id::text AS id, concat_ws(' ', identifier, title) AS name FROM public.issues WHERE company_id = $1::uuid AND id::text IN (SELECT jsonb_array_elements_text($2::jsonb))
-     UNION ALL SELECT id::text, name FROM public.agents WHERE company_id = $1::uuid AND id::text IN (SELECT jsonb_array_elements_text($2::jsonb))`,
+  const rows = await host.db.query<Named & { id: string }>(
+    `SELECT id::text AS id, coalesce(identifier, id::text) AS key, concat_ws(' ', identifier, title) AS name FROM public.issues WHERE company_id = $1::uuid AND id::text IN (SELECT jsonb_array_elements_text($2::jsonb))
+     UNION ALL SELECT id::text, id::text, name FROM public.agents WHERE company_id = $1::uuid AND id::text IN (SELECT jsonb_array_elements_text($2::jsonb))`,
     [companyId, JSON.stringify(wanted)],
   );
-  return new Map(rows.map(({ id, name }) => [id, name]));
+  return new Map(rows.map(({ id, name, key }) => [id, { name, key }]));
 }
 
 /** A text with the names of the company's issues and agents in the place of their ids. */
@@ -82,5 +89,5 @@ export async function withNames(host: Host, companyId: string, text: string): Pr
     companyId,
     (text.match(ANY_ID) ?? []).map((id) => id.toLowerCase()),
   );
-  return text.replace(ANY_ID, (id) => names.get(id.toLowerCase()) ?? id);
+  return text.replace(ANY_ID, (id) => names.get(id.toLowerCase())?.name ?? id);
 }

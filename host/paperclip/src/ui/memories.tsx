@@ -114,8 +114,8 @@ function Memory({ companyId, memory, onChanged }: { companyId: string; memory: S
             .join(" · ")}
         </Quiet>
         {memory.issueId !== null && memory.issue !== null ? (
-          <a className="text-xs underline" {...navigation.linkProps(`/issues/${memory.issue}`)}>
-            {memory.issue}
+          <a className="text-xs underline" {...navigation.linkProps(`/issues/${memory.issue.key}`)}>
+            {memory.issue.name}
           </a>
         ) : null}
         <span style={{ flex: 1 }} />

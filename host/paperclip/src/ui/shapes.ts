@@ -10,7 +10,7 @@ export interface Shown {
   text: string;
   kind: string | null;
   issueId: string | null;
-  issue: string | null;
+  issue: { name: string; key: string } | null;
   runId: string | null;
   agent: string | null;
   createdAt: string | null;

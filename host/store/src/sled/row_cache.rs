@@ -6,15 +6,16 @@ use std::collections::HashMap;
 use parking_lot::Mutex;
 use sled::IVec;
 
-/// When the newer half has so many bytes it becomes the older one, and the older one goes.
+/// When the newer half has so many bytes it becomes the older one, and the older one goes. This is
+/// the most; a store with a small page cache has less.
 const HALF_BYTES: usize = 8 << 20;
 /// What an entry takes besides its key and its value, in bytes.
 const OVERHEAD: usize = 96;
 
 type Rows = HashMap<Vec<u8>, Option<IVec>>;
 
-#[derive(Default)]
 struct Kept {
+    most: usize,
     newer: Rows,
     older: Rows,
     /// How large the newer half is.
@@ -24,10 +25,14 @@ struct Kept {
 }
 
 impl Kept {
+    fn new(most: usize) -> Self {
+        Self { most, newer: Rows::new(), older: Rows::new(), bytes: 0, changes: 0 }
+    }
+
     fn put(&mut self, key: &[u8], row: Option<IVec>) {
         self.bytes += key.len() + row.as_ref().map_or(0, |row| row.len()) + OVERHEAD;
         self.newer.insert(key.to_vec(), row);
-        if self.bytes >= HALF_BYTES {
+        if self.bytes >= self.most {
             self.older = std::mem::take(&mut self.newer);
             self.bytes = 0;
         }
@@ -35,10 +40,22 @@ impl Kept {
 }
 
 /// The rows that were read lately, those that are not there included.
-#[derive(Default)]
 pub(super) struct RowCache(Mutex<Kept>);
 
+impl Default for RowCache {
+    fn default() -> Self {
+        Self(Mutex::new(Kept::new(HALF_BYTES)))
+    }
+}
+
 impl RowCache {
+    /// A cache in proportion to the store's page cache.
+    pub(super) fn beside(cache_bytes: u64) -> Self {
+        let half =
+            usize::try_from(cache_bytes / 16).map_or(HALF_BYTES, |half| half.min(HALF_BYTES));
+        Self(Mutex::new(Kept::new(half)))
+    }
+
     /// A row from memory, or as `read` answers it.
     pub(super) fn get<E>(
         &self,
@@ -82,7 +99,7 @@ impl RowCache {
     /// Forgets all rows.
     pub(super) fn clear(&self) {
         let mut kept = self.0.lock();
-        *kept = Kept { changes: kept.changes + 1, ..Kept::default() };
+        *kept = Kept { changes: kept.changes + 1, ..Kept::new(kept.most) };
     }
 }
 

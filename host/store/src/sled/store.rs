@@ -17,6 +17,7 @@ use super::log::Log;
 use super::partition::{self, Partition, Used};
 use super::query::{self, Reader};
 use super::repair::{self, Repaired};
+use super::row_cache::RowCache;
 use super::state::{Applied, Companies, CompanyState};
 use super::tree::KeyChange;
 use super::trees::Trees;
@@ -109,7 +110,8 @@ impl SledStore {
         let db = disk::open_db(&config).map_err(failed("opening the store"))?;
         let disk =
             Disk::open(db, &store, reserve, options.seam, options.on_fatal).map_err(opening)?;
-        let trees = Trees::open(disk, options.company_bytes)?;
+        let mut trees = Trees::open(disk, options.company_bytes)?;
+        trees.rows = Arc::new(RowCache::beside(options.cache_bytes));
         company_bytes::load(&trees)?;
         let companies = Companies::default();
         recover(&trees, &companies)?;
