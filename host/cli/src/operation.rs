@@ -29,7 +29,7 @@ pub(super) enum OperationCommand {
     /// Show all fields of an operation.
     Show(Box<ShowArgs>),
     /// Explain what a query or a list returned, and what became of each record.
-    Explain(ExplainArgs),
+    Explain(Box<ExplainArgs>),
 }
 
 #[derive(Debug, Subcommand)]
@@ -85,7 +85,8 @@ pub(super) async fn run(command: OperationCommand) -> Result<()> {
         OperationCommand::Show(args) => {
             page::show(&args.one.company, &args.watch, "operations", &args.one.id).await
         }
-        OperationCommand::Explain(ExplainArgs { one, again }) => {
+        OperationCommand::Explain(args) => {
+            let ExplainArgs { one, again } = *args;
             let session = one.company.open().await?;
             let path = format!("operations/{}/explanation?again={again}", escape(&one.id));
             session.show(&session.get(&path).await?, explained)

@@ -37,7 +37,7 @@ async fn hung_up(signals: Option<Signal>, has_terminal: bool) {
              apply a change, SIGTERM stops it"
         );
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Resolves at the signal; never where the process cannot be told of it.

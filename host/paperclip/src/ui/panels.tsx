@@ -18,7 +18,9 @@ export function MemoryLink({ context }: PluginSidebarProps) {
   if (context.companyId === null) return null;
   return (
     <a
-      className="flex items-center gap-2.5 px-3 py-2 text-[13px] font-medium transition-colors text-foreground/80 rounded-md"
+      className="flex items-center gap-2.5 py-2 text-[13px] font-medium transition-colors text-foreground/80 rounded-md"
+      // As far in as the links beside it.
+      style={{ paddingLeft: 16, paddingRight: 12 }}
       {...navigation.linkProps("/memory")}
     >
       <svg
