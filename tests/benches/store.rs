@@ -67,6 +67,7 @@ fn operation(sequence: u64) -> Operation {
         record_count: 5,
         records,
         jobs: Vec::new(),
+        outgoing: Vec::new(),
         usage: Vec::new(),
         attribution_mode: None,
         cost_event_ids: Vec::new(),
