@@ -73,6 +73,9 @@ fn of_answer(
     prompts: &Prompts<'_>,
 ) -> Asked {
     let turn = event.turn.as_deref();
+    if turn.is_some_and(|turn| prompts.has_another_answer(turn, answer)) {
+        return Asked::Nobody;
+    }
     let noted = turn.and_then(|turn| prompts.of_turn(turn));
     let found = Steps::ask(tool, event, |steps| match steps.question_of(answer, turn) {
         Found::Further if noted.is_none() => None,

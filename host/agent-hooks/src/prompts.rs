@@ -78,6 +78,16 @@ impl<'a> Prompts<'a> {
         Some((!words.is_empty()).then(|| words.join("\n")))
     }
 
+    /// Whether all that was asked in a turn has another answer already. Claude Code answers the
+    /// output of a shell command in the turn of the prompt before it.
+    pub(super) fn has_another_answer(&self, turn: &str, answer: &str) -> bool {
+        let mut noted = self.all();
+        noted.retain(|(_, prompt)| prompt.turn.as_deref() == Some(turn));
+        let own = short_hash(&[answer]);
+        let is_other = |path| fs::read_to_string(mark_of(path)).is_ok_and(|mark| mark != own);
+        !noted.is_empty() && noted.iter().all(|(path, _)| is_other(path))
+    }
+
     /// What was asked last, if no other question waits for its answer. `None`: nothing was noted,
     /// or it can be one of several, or the question has another answer.
     pub(super) fn only(&self, answer: &str) -> Option<Option<String>> {
@@ -99,13 +109,19 @@ impl<'a> Prompts<'a> {
         self.all().pop().map(|(_, prompt)| prompt.words)
     }
 
-    /// Notes that the question with these words has this answer.
-    pub(super) fn answered(&self, words: Option<&str>, answer: &str) {
-        let all = self.all();
-        let is_it = |prompt: &Prompt| prompt.words.as_deref() == words;
-        let Some((path, _)) = all.iter().rev().find(|(_, prompt)| is_it(prompt)) else { return };
-        let _ = open_private(&mark_of(path), true)
-            .and_then(|mut file| file.write_all(short_hash(&[answer]).as_bytes()));
+    /// Notes that what was asked in the turn, or else the question with these words, has this
+    /// answer.
+    pub(super) fn answered(&self, turn: Option<&str>, words: Option<&str>, answer: &str) {
+        let mark = short_hash(&[answer]);
+        let is_it = |prompt: &Prompt| match turn {
+            Some(_) => prompt.turn.as_deref() == turn,
+            None => prompt.words.as_deref() == words,
+        };
+        let noted = self.all().into_iter().rev().filter(|(_, prompt)| is_it(prompt));
+        for (path, _) in noted.take(if turn.is_some() { usize::MAX } else { 1 }) {
+            let is_new = !mark_of(&path).exists() || turn.is_none();
+            let _ = is_new.then(|| open_private(&mark_of(&path), true)?.write_all(mark.as_bytes()));
+        }
     }
 
     fn all(&self) -> Noted {
@@ -172,6 +188,12 @@ mod tests {
         assert_eq!(prompts.of_turn("2"), Some(Some("why?".to_owned())));
         assert_eq!(prompts.of_turn("3"), Some(None), "nobody asked");
         assert_eq!(prompts.of_turn("4"), None);
+        // A prompt has one answer, and the output of a shell command in its turn another.
+        assert!(!prompts.has_another_answer("1", "Done."));
+        prompts.answered(Some("1"), None, "Done.");
+        assert!(prompts.has_another_answer("1", "The output is a list."));
+        assert!(!prompts.has_another_answer("1", "Done."), "another installation asks, too");
+        assert!(!prompts.has_another_answer("2", "x") && !prompts.has_another_answer("4", "x"));
         assert_eq!(Prompts::of(&state, "claude", "t").of_turn("1"), None);
         assert_eq!(Prompts::of(&state, "codex", "s").of_turn("1"), None);
     }
@@ -188,13 +210,13 @@ mod tests {
         let one = |words: &str| Some(Some(words.to_owned()));
         ask("go on", "10");
         assert_eq!(prompts.only("Gone."), one("go on"));
-        prompts.answered(Some("go on"), "Gone.");
+        prompts.answered(None, Some("go on"), "Gone.");
         assert_eq!(prompts.only("Gone."), one("go on"), "another installation asks, too");
         assert_eq!(prompts.only("By the way"), None, "nobody asked for it");
         ask("go on", "20");
         ask("and then?", "30");
         assert_eq!((prompts.only("Gone."), prompts.last()), (None, one("and then?")));
-        prompts.answered(Some("go on"), "Gone.");
+        prompts.answered(None, Some("go on"), "Gone.");
         assert_eq!(prompts.only("Home."), one("and then?"));
     }
 }

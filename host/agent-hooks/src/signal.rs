@@ -212,7 +212,7 @@ impl Signals<'_> {
             }
         };
         if matches!(self.event.kind, EventKind::TurnEnded { .. }) {
-            prompts.answered(prompt.as_deref(), &exchange.answer);
+            prompts.answered(self.event.turn.as_deref(), prompt.as_deref(), &exchange.answer);
         }
         let prompt = prompt.unwrap_or_default();
         let mut text = String::new();

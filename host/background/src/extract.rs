@@ -316,7 +316,12 @@ impl Step for Work<'_> {
             (None, Some(hook)) => hook.triggered_at.min(submitted),
             (None, None) => submitted,
         };
-        self.ownership = Some(ownership.of_material(Some(happened_at), replaces));
+        // The records are of whoever captured: a policy may protect them.
+        let capture = self.before.operation_id;
+        let capture = self.background.store.operation(&self.before.company_id, capture).await?;
+        let writer = capture.map(|operation| operation.principal.clone());
+        let ownership = ownership.of_material(Some(happened_at), replaces);
+        self.ownership = Some(ownership.brought_by(writer));
         Ok(())
     }
 

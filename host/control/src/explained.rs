@@ -104,6 +104,9 @@ impl Control {
                 return no("the text of the request was not kept; with the binding's policy \
                            `retention.snapshots` set to `full` it is");
             }
+            Some(kept) if kept.text.is_empty() => {
+                return no("what the request asked for was forgotten, and its text with it");
+            }
             Some(kept) if kept.bytes > kept.text.len() as u64 => {
                 return no(
                     "only the beginning of the request was kept; with the binding's policy \

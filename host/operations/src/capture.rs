@@ -10,8 +10,8 @@ use memhost_records::{Since, check_owner};
 use memhost_sandbox::CaptureAnswer;
 use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
-    Binding, CaptureMode, CaptureRequest, CaptureResponse, Delivery, FieldError, Held, JsonObject,
-    OnBudget, OperationErrorCode, Outcome, Principal, Replacement, Visibility,
+    Binding, CaptureRequest, CaptureResponse, Delivery, FieldError, Held, JsonObject, OnBudget,
+    OperationErrorCode, Outcome, Principal, Replacement, Visibility,
 };
 
 /// What goes with an attempt to capture something. Its rows are written in one step with the
@@ -127,14 +127,21 @@ struct Capture<'a, A> {
     ownership: Option<Ownership>,
     /// The records that it replaces.
     replaces: Option<Replacement>,
+    /// When its event happened. `None`: now.
+    happened_at: Option<Timestamp>,
     /// Who made it, as the policies of the binding answer it.
     created_by: Option<String>,
 }
 
 impl<'a, A: Attempt> Capture<'a, A> {
     fn new(caller: &'a Caller, request: CaptureRequest, attempt: &'a A) -> Self {
-        let (kept, ownership, replaces, created_by) = (None, None, None, None);
-        Self { caller, request, attempt, kept, ownership, replaces, created_by }
+        let (kept, ownership, replaces, happened_at, created_by) = (None, None, None, None, None);
+        Self { caller, request, attempt, kept, ownership, replaces, happened_at, created_by }
+    }
+
+    /// When the event happened that a caller captures directly, as far as it says so.
+    fn told_at(&self, received_at: Timestamp) -> Option<Timestamp> {
+        self.request.hook.as_ref().map(|hook| hook.triggered_at.min(received_at))
     }
 
     /// The earlier records of the source, which are to be forgotten.
@@ -144,9 +151,34 @@ impl<'a, A: Attempt> Capture<'a, A> {
         self.request.replaces_source.then(|| Replacement {
             operation_id: self.attempt.told(operation.id),
             principal: operation.principal.clone(),
-            happened_at: self.attempt.happened_at().unwrap_or(operation.started_at),
+            happened_at: self.happened_at.unwrap_or(operation.started_at),
             of_everybody: of_everybody.unwrap_or_else(|| self.caller.is_for_everybody()),
         })
+    }
+}
+
+impl<A: Attempt> Capture<'_, A> {
+    /// Refuses the event of a caller that is older than a forgetting of its source or its scope, or
+    /// than what took its place. Deliveries are looked at before they are tried.
+    async fn is_too_old(
+        &self,
+        host: &Operations,
+        serving: &Serving,
+        ownership: &Ownership,
+    ) -> Result<(), Refusal> {
+        let (None, Some(at)) = (self.attempt.happened_at(), self.happened_at) else {
+            return Ok(());
+        };
+        let of = (&self.request.scope, &self.request.source);
+        let since = Since::Happened(at);
+        match host.records.is_forgotten(&serving.binding, of, ownership.owner(), since).await? {
+            false => Ok(()),
+            true => {
+                let message = "its source or its scope was forgotten, or something newer took its \
+                               place, after this event happened; there is nothing to do";
+                Err(Refusal::new(OperationErrorCode::NotFound, message))
+            }
+        }
     }
 }
 
@@ -191,6 +223,9 @@ impl<A: Attempt> Step for Capture<'_, A> {
     ) -> Result<(), Refusal> {
         let ownership =
             Ownership::of(&serving.binding, &self.request.scope, self.request.visibility)?;
+        let started_at = opened.operation().started_at;
+        self.happened_at = self.attempt.happened_at().or_else(|| self.told_at(started_at));
+        self.is_too_old(host, serving, &ownership).await?;
         self.replaces = self.replacement(opened);
         let CaptureRequest { scope, payload, metadata, .. } = &mut self.request;
         // A provider may prefer what the request says to what the payload says.
@@ -198,10 +233,8 @@ impl<A: Attempt> Step for Capture<'_, A> {
         let metadata = own.into_iter().chain([&mut payload.metadata]);
         let guard = host.policies.guard(&opened.operation().principal, &serving.binding);
         self.created_by = guard.stamp(scope, metadata).into_iter().flatten().next();
-        let happened_at = self.attempt.happened_at();
-        if self.request.mode == CaptureMode::CaptureResidue
-            && ownership.visibility() == Visibility::Company
-        {
+        let happened_at = self.happened_at;
+        if ownership.visibility() == Visibility::Company {
             redact_secrets(&mut self.request);
         }
         self.ownership = Some(ownership.of_material(happened_at, self.replaces.clone()));
@@ -237,7 +270,7 @@ impl<A: Attempt> Step for Capture<'_, A> {
     }
 
     fn since(&self) -> Option<Since> {
-        self.attempt.happened_at().map(Since::Happened)
+        self.happened_at.map(Since::Happened)
     }
 
     async fn call(

@@ -2,14 +2,15 @@
 //!
 //! The detector knows shapes, checksums and words right in front of a number or a password. It
 //! finds no names, no places, no dates of birth, and no mail addresses in words. It does not undo
-//! encodings (`%40`, Base64), and it does not look through zero-width characters. Forms of Germany,
+//! encodings (`%40`, Base64). Forms of Germany,
 //! Austria, Switzerland, France, the United Kingdom, the USA, mainland China, Japan and India are
 //! known; of other countries only what has an international form. [`PiiRisk::None`] does not prove
 //! that a text is harmless.
 //!
 //! Digits of the full-width and Arabic-Indic blocks, full-width Latin letters and punctuation,
-//! typographic spaces and typographic hyphens are read as their ASCII forms. Ranges always refer to
-//! the original text.
+//! typographic spaces and typographic hyphens are read as their ASCII forms, and invisible
+//! characters, as copies of web pages and PDF files have them, are passed over. Ranges always refer
+//! to the original text.
 //!
 //! Work and memory are linear in the length of the text. Patterns are beside their checks; they
 //! only find anchors. A check around an anchor reads a bounded stretch of text, or text that at
@@ -166,20 +167,27 @@ fn merge(mut found: Vec<Finding>) -> Vec<Finding> {
     merged
 }
 
-/// Rewrites typographic variants as ASCII. Returns the new text and, for each of its bytes, the
+/// Rewrites typographic variants as ASCII, and leaves out what is invisible. Returns the new text and, for each of its bytes, the
 /// offset of the character it came from. `None` means that the text can be read as it is, which is
 /// the usual case.
 fn fold(text: &str) -> Option<(String, Vec<usize>)> {
-    if text.is_ascii() || text.chars().all(|c| fold_char(c) == c) {
+    if text.is_ascii() || text.chars().all(|c| !is_invisible(c) && fold_char(c) == c) {
         return None;
     }
     let mut folded = String::with_capacity(text.len());
     let mut origins = Vec::with_capacity(text.len());
-    for (at, c) in text.char_indices() {
+    for (at, c) in text.char_indices().filter(|(_, c)| !is_invisible(*c)) {
         folded.push(fold_char(c));
         origins.resize(folded.len(), at);
     }
     Some((folded, origins))
+}
+
+/// Whether a character takes no place: soft hyphens, joiners, directions and tags.
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{00AD}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
+        | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{E0000}'..='\u{E01EF}')
 }
 
 /// The ASCII form of one character, or the character itself.

@@ -15,6 +15,14 @@ pub(crate) const SPECS: &[(&str, Check)] = &[
         r"xox[abeoprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{30,}|glpat-[A-Za-z0-9_-]{20,}|npm_[A-Za-z0-9]{30,}",
         token,
     ),
+    // The host's own tokens come first: whoever reads one acts as its bearer.
+    (r"(?-u:\b)mh_[A-Za-z0-9_-]{40,}", token),
+    (
+        r"(?-u:\b)(?:hf_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{30,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})",
+        token,
+    ),
+    (r"https://hooks\.slack\.com/services/[A-Za-z0-9/]{20,}", token),
+    (r#"(?i)authorization["']?[ \t]*[:=][ \t]*["']?basic[ \t]+[a-z0-9+/=]{8,}"#, token),
     (r"(?-u:\b)(?:sk-[A-Za-z0-9_-]{20,}|[rs]k_(?:live|test)_[A-Za-z0-9]{16,})", token_with_digit),
     (r"(?i)(?-u:\b)bearer[ \t]+[a-z0-9._~+/=-]{20,}", token_with_digit),
     (r"(?-u:\b)eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?", token),

@@ -311,6 +311,13 @@ fn what_people_tell_an_assistant_is_redacted() {
         ("from 93.184.216.34", "from [IP_ADDRESS]"),
         ("at 2606:2800:220:1:248:1893:25c8:1946", "at [IP_ADDRESS]"),
         ("key AKIAIOSFODNN7EXAMPLE", "key [SECRET]"),
+        ("use mh_QxtvJjnFnn71UfBrov4Zrc7dbgKnIGOT8dtTs2Z3ugQ now", "use [SECRET] now"),
+        ("hf_abcdefghijklmnopqrstuvwxyzABCDEFGH ok", "[SECRET] ok"),
+        ("authorization: Basic dXNlcjpwYXNzd29yZA== ok", "[SECRET] ok"),
+        ("https://hooks.slack.com/services/T0000/B0000/abcdefghijkl ok", "[SECRET] ok"),
+        // As copies of web pages and PDF files have it.
+        ("ann\u{200b}@example\u{ad}.org too", "[EMAIL] too"),
+        ("card 4111\u{2060}1111\u{200b}1111\u{ad}1111 ok", "card [CARD] ok"),
         ("password: hunter2x", "password: [SECRET]"),
         ("AKIAIOSFODNN7EXAMPLE :a#AAA1234", "[SECRET] :a#AAA1234"),
         ("the api key is x9f3k2l1m", "the api key is [SECRET]"),

@@ -3,7 +3,9 @@
 use jiff::Timestamp;
 
 use super::Owner;
-use memhost_types::{Binding, FieldError, RecordRow, Replacement, Scope, Sharing, Visibility};
+use memhost_types::{
+    Binding, FieldError, Principal, RecordRow, Replacement, Scope, Sharing, Visibility,
+};
 
 /// The ownership of the records that an operation writes.
 #[derive(Debug, Clone)]
@@ -19,6 +21,8 @@ pub struct Ownership {
     pub(super) happened_at: Option<Timestamp>,
     /// The records that these replace once they count.
     pub(super) replaces: Option<Replacement>,
+    /// Whose material it is, where another one asks.
+    pub(super) writer: Option<Principal>,
 }
 
 impl Ownership {
@@ -47,7 +51,8 @@ impl Ownership {
     }
 
     fn unasked_of(visibility: Visibility, owner: Option<Owner>) -> Self {
-        Self { visibility, owner, is_asked: false, oldest: None, happened_at: None, replaces: None }
+        let (oldest, happened_at, replaces, writer) = (None, None, None, None);
+        Self { visibility, owner, is_asked: false, oldest, happened_at, replaces, writer }
     }
 
     /// The same, where no request names it.
@@ -71,6 +76,12 @@ impl Ownership {
         replaces: Option<Replacement>,
     ) -> Self {
         Self { happened_at, replaces, ..self }
+    }
+
+    /// The same, where somebody else brought the material than who asks now.
+    #[must_use]
+    pub fn brought_by(self, writer: Option<Principal>) -> Self {
+        Self { writer, ..self }
     }
 
     /// The readers of the records.

@@ -136,6 +136,7 @@ fn operation(sequence: u64, kind: OperationKind, scope: Scope) -> Operation {
         record_count: 0,
         records: Vec::new(),
         jobs: Vec::new(),
+        outgoing: Vec::new(),
         usage: Vec::new(),
         attribution_mode: None,
         cost_event_ids: Vec::new(),

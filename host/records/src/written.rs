@@ -123,7 +123,7 @@ fn new_row(
         hook_kind: operation.hook.as_ref().map(|hook| hook.hook_kind.clone()),
         hook_agent_id,
         hook_run_id,
-        written_by: operation.principal.clone(),
+        written_by: ownership.writer.as_ref().unwrap_or(&operation.principal).clone(),
         created_by: one.created_by.map(str::to_owned),
         operation_id: operation.id,
         created_at: operation.started_at,

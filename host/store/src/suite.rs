@@ -89,6 +89,7 @@ pub(crate) fn operation(
         record_count: 0,
         records: Vec::new(),
         jobs: Vec::new(),
+        outgoing: Vec::new(),
         usage: Vec::new(),
         attribution_mode: None,
         cost_event_ids: Vec::new(),

@@ -139,3 +139,28 @@ async fn a_time_after_the_arrival_counts_as_the_arrival() {
     send(&api, &event("acme", "new", &at(1))).await;
     assert_eq!(texts(&api, "acme").await, ["new"]);
 }
+
+/// A capture that says which event it is of is as old as the event.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_captured_event_is_as_old_as_the_event() {
+    let (_host, api) = host().await;
+    bind_provider(&api, "acme", "local-markdown").await;
+    let capture = async |text: &str, seconds: i64, replaces: bool| {
+        let body = json!({
+            "scope": {"companyId": "acme", "issueId": "i1"}, "source": comment("acme"),
+            "payload": {"text": text}, "replacesSource": replaces,
+            "hook": {"hookKind": "manual_capture", "hookId": text, "triggeredAt": at(seconds)},
+        });
+        api.post("/runtime/v1/companies/acme/capture", &body).await
+    };
+    capture("second", -20, true).await.fine();
+    let late = capture("first", -40, true).await;
+    assert_eq!(late.problem(), (404, "not_found"), "{}", late.text);
+    assert!(late.text.contains("something newer took its place"), "{}", late.text);
+    assert_eq!(texts(&api, "acme").await, ["second"]);
+    forget(&api, "acme").await;
+    assert_eq!(capture("late", -30, false).await.status, 404);
+    assert_eq!(texts(&api, "acme").await, Vec::<String>::new());
+    capture("again", 0, false).await.fine();
+    assert_eq!(texts(&api, "acme").await, ["again"]);
+}

@@ -257,3 +257,21 @@ async fn what_a_model_reads_of_others_is_quoted_and_hides_nothing() {
     assert!(context.contains(line), "{context}");
     assert_eq!(context.lines().filter(|line| line.starts_with("- ")).count(), 1, "{context}");
 }
+
+/// A gateway whose variable for the agent is not set acts for nobody, and not as itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_without_a_name_is_refused() {
+    let host = TestHost::new(&[]).await.unwrap();
+    let address = crate::mcp_http::listening(host.service()).await;
+    let gateway = json!({"name": "gateway", "role": "integration"});
+    let token = crate::mcp_http::token(&host, "acme", gateway).await;
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
+    let client = crate::mcp_http::Client::new(address, &token);
+    for empty in ["", " "] {
+        let answer = client.with("x-paperclip-agent-id", empty).send("POST", list.clone()).await;
+        let said = answer.json.to_string();
+        assert!(said.contains("x-paperclip-agent-id") && said.contains("is empty"), "{said}");
+    }
+    let named = client.with("x-paperclip-agent-id", "ada").send("POST", list).await;
+    assert!(named.json["result"]["tools"].is_array(), "{}", named.json);
+}

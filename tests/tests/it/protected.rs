@@ -236,3 +236,37 @@ async fn an_agent_over_mcp_is_refused_in_the_same_words() {
     }
     assert_eq!(texts(&api).await, ["rule: the gate opens at noon"]);
 }
+
+/// What a job makes of an administrator's capture is the administrator's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_record_of_a_job_has_the_writer_of_the_capture() {
+    let (_host, api) = super::support::extracting().await;
+    super::support::bind(&api, "acme", "kept", &json!({"protectAdministrators": true})).await;
+    let ada = api.agent("ada").await;
+    let capture = async |by: &Api, text: &str| {
+        let body = json!({
+            "bindingKey": "kept", "scope": {"companyId": "acme"}, "source": comment(),
+            "payload": {"text": text},
+        });
+        by.post(&runtime("capture"), &body).await.fine();
+    };
+    capture(&api, "job 1 records").await;
+    let all = json!({"bindingKey": "kept", "scope": {"companyId": "acme"}});
+    let mut record = Value::Null;
+    eventually("the job has made a record", async || {
+        let page = api.post(&runtime("list"), &all).await.fine();
+        record = page["items"][0].clone();
+        !record.is_null()
+    })
+    .await;
+    let get = json!({
+        "bindingKey": "kept", "scope": {"companyId": "acme"}, "handle": record["handle"],
+    });
+    let got = api.post(&runtime("get"), &get).await.fine();
+    assert_eq!(got["row"]["writtenBy"], "operator", "{got}");
+    let forget = json!({
+        "bindingKey": "kept", "scope": scope(), "handles": [record["handle"]],
+    });
+    let refused = ada.post(&runtime("forget"), &forget).await;
+    assert_eq!(refused.problem(), (403, "forbidden"), "{}", refused.text);
+}
