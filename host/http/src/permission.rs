@@ -13,6 +13,16 @@ pub trait Permission: Send + Sync {
     /// Whether it is about what everybody has, which an agent's token does not reach. `core`
     /// refuses it.
     const IS_FOR_ALL: bool = false;
+    /// Whether programs ask to find out whether they may. To be refused is no event of a company.
+    const IS_PROBED: bool = false;
+}
+
+/// To list the companies of the host. A command line asks it before it makes a company.
+pub struct Companies;
+
+impl Permission for Companies {
+    const ACT: Act = Act::Host;
+    const IS_PROBED: bool = true;
 }
 
 macro_rules! permissions {

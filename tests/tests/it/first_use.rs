@@ -88,6 +88,12 @@ async fn a_command_that_makes_a_company_says_so() {
     }
     let again = terminal.run("note y --company acmme").await;
     assert_eq!((again.code, again.err.as_str()), (0, ""), "{again:?}");
+    // Who may not list companies is not refused anything by asking.
+    let agent = Api::new(&terminal.host).agent("ada").await;
+    let noted = terminal.run(&format!("note z --token {}", agent.token())).await;
+    assert_eq!((noted.code, noted.err.as_str()), (0, ""), "{noted:?}");
+    let refused = terminal.json("operation list --outcome refused").await;
+    assert_eq!(refused["items"], json!([]), "{refused}");
     // Nothing is said to be made that is not.
     let refused = terminal.run("note '' --company other").await;
     assert!(refused.code == 2 && !refused.err.contains("created"), "{refused:?}");

@@ -90,7 +90,7 @@ pub struct CompaniesView {
     pub erasing: Vec<CompanyId>,
 }
 
-async fn companies(allowed: HostAuthorized) -> Json<CompaniesView> {
+async fn companies(allowed: HostAuthorized<permission::Companies>) -> Json<CompaniesView> {
     Json(CompaniesView {
         items: allowed.service.tenancy().companies(),
         erasing: allowed.service.tenancy().erasing(),
