@@ -280,3 +280,58 @@ async fn an_erasure_names_what_cannot_forget_before_it_closes_the_company() {
     );
     assert_eq!(detail, wanted);
 }
+
+/// What nobody has approved is shown to nobody because a company was restored.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waited_for_a_person_waits_again() {
+    let (mut host, api) = host().await;
+    let key = "local-markdown";
+    let (binding, ada) = (format!("{CONTROL}/bindings/{key}"), api.agent("ada").await);
+    api.patch(&binding, &json!({"policy": {"review": {"all": true}}})).await.fine();
+    for text in ["nobody has decided", "as it is", "with the name of Jane"] {
+        write(&ada, "acme", key, text).await;
+    }
+    api.patch(&binding, &json!({"policy": {"review": null}})).await.fine();
+    let file = export(&api).await;
+    let pending = async |api: &Api| {
+        let items = api.get(&format!("{CONTROL}/reviews?status=pending")).await["items"].clone();
+        let items = items.as_array().unwrap().clone();
+        let mut all: Vec<(String, String)> = items
+            .iter()
+            .map(|item| {
+                let text = |field: &str| item[field].as_str().unwrap().trim().to_owned();
+                (text("text"), text("id"))
+            })
+            .collect();
+        all.sort();
+        all
+    };
+    for (text, id) in pending(&api).await {
+        let decision = match text.as_str() {
+            "as it is" => json!({"decision": "approve"}),
+            "with the name of Jane" => json!({"decision": "edit", "text": "without the name"}),
+            _ => continue,
+        };
+        api.post(&format!("{CONTROL}/reviews/{id}/decision"), &decision).await.fine();
+    }
+    restore(&api, file).await.fine();
+    let shown = texts(&api, "acme", key).await;
+    assert!(shown.contains(&"as it is".to_owned()), "{shown:?}");
+    let leaks = |shown: &[String]| {
+        shown.iter().any(|text| text.contains("decided") || text.contains("Jane"))
+    };
+    assert!(!leaks(&shown), "{shown:?}");
+    let again = pending(&api).await;
+    let waiting: Vec<&str> = again.iter().map(|(text, _)| text.as_str()).collect();
+    assert_eq!(waiting, ["nobody has decided", "with the name of Jane"]);
+    drop((api, ada));
+    host.stop().await;
+    host.start().await.unwrap();
+    let api = Api::new(&host);
+    assert!(!leaks(&texts(&api, "acme", key).await));
+    // A person decides as before.
+    let id = &again[0].1;
+    let approve = json!({"decision": "approve"});
+    api.post(&format!("{CONTROL}/reviews/{id}/decision"), &approve).await.fine();
+    assert!(texts(&api, "acme", key).await.contains(&"nobody has decided".to_owned()));
+}

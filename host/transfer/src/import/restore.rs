@@ -15,13 +15,16 @@ use super::restoring::Restoring;
 use super::row::Row;
 use crate::Transfer;
 use memhost_access::Caller;
+use memhost_ports::new_id;
+use memhost_queues::Reviews;
 use memhost_records::{Owner, Records, Since};
 use memhost_registry::NewActivity;
 use memhost_store::{self as store, Change, Table};
 use memhost_tenancy::ServiceError;
 use memhost_types::{
     ActivityAction, Binding, BindingKey, CompanyId, ForgetRequest, OperationFilter, OperationKind,
-    RecordHandle, RecordId, RecordRow, Scope, Snippet, SourceRef,
+    RecordHandle, RecordId, RecordRow, ReviewId, ReviewItem, ReviewStatus, Scope, Snippet,
+    SourceRef,
 };
 
 /// Records that one operation forgets.
@@ -218,8 +221,31 @@ impl Importing<'_> {
                 let change = Change::from(mark.write()?);
                 self.write(&[change]).await
             }
+            Row::Review(item) => self.hold_again(*item).await,
             _ => Ok(()),
         }
+    }
+
+    /// What waited for a person when the file was made waits again, unless somebody has approved
+    /// it here as it is in the file.
+    async fn hold_again(&mut self, mut item: ReviewItem) -> Result<(), ServiceError> {
+        let Some(staged) = self.bindings.get(&item.binding_id).cloned() else { return Ok(()) };
+        if item.status != ReviewStatus::Pending || item.subject.record().is_none() {
+            return Ok(());
+        }
+        let (company, service) = (self.company, self.service);
+        let present = service.reviews.get(company, item.id).await.ok();
+        if present
+            .is_some_and(|now| now.status == ReviewStatus::Approved && now.digest == item.digest)
+        {
+            return Ok(());
+        }
+        // The item that is here stays as it is if the restore fails.
+        item.id = ReviewId(new_id(&*service.clock));
+        (item.binding_id, item.binding_key) = (staged.id, staged.key);
+        self.write(&[Change::from(Reviews::row(&item)?)]).await?;
+        service.reviews.apply(&item);
+        Ok(())
     }
 
     async fn restore_binding(&mut self, wanted: Binding) -> Result<(), ServiceError> {

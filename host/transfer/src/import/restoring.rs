@@ -26,7 +26,8 @@ pub(super) struct Restoring {
 
 impl Restoring {
     /// The tables whose rows belong to records.
-    pub(super) const TABLES: [Table; 3] = [Table::Bindings, Table::Records, Table::PrivateWrites];
+    pub(super) const TABLES: [Table; 4] =
+        [Table::Bindings, Table::Reviews, Table::Records, Table::PrivateWrites];
 
     /// Whether a binding of the file stays as it is.
     pub(super) fn leaves(&self, key: &BindingKey) -> bool {
