@@ -42,6 +42,12 @@ pub(crate) trait AgentTool: Debug + Sync {
     /// person or of the agent.
     fn message<'a>(&self, line: &'a Value) -> Option<Message<'a>>;
 
+    /// What the person said during the turn, if a line of the transcript says that the tool added
+    /// it to the turn. No hook runs for it.
+    fn added<'a>(&self, _line: &'a Value) -> Option<&'a Value> {
+        None
+    }
+
     /// What the tool writes into messages of the user.
     fn machine_text(&self) -> &'static MachineText;
 

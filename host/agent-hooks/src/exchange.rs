@@ -124,14 +124,16 @@ fn of_pair(
     }
 }
 
-/// What was asked with a question of the transcript. What was noted of the same turn has also what
-/// the person added during the turn.
+/// What was asked with a question of the transcript. The one of the two has more that has also
+/// what the person added during the turn: with Codex what was noted, with Claude Code the
+/// transcript.
 fn of_question(question: Question, noted: Option<Option<String>>, prompts: &Prompts<'_>) -> Asked {
-    if question.words.is_none() {
-        return Asked::Nobody;
-    }
+    let Some(words) = question.words else { return Asked::Nobody };
     let own = question.turn.as_deref().and_then(|turn| prompts.of_turn(turn));
-    said(own.or(noted).flatten().or(question.words))
+    Asked::Words(match own.or(noted).flatten() {
+        Some(noted) if !words.starts_with(&noted) => noted,
+        _ => words,
+    })
 }
 
 /// Whether the last question of a transcript can be that of the event: no other one was noted

@@ -213,11 +213,16 @@ pub(super) fn steps(tool: &dyn AgentTool, text: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     for line in text.lines() {
         // A line that holds no message is not parsed: it can have megabytes.
-        let may_be = line.contains("\"user\"") || line.contains("\"assistant\"");
+        let may_be = ["\"user\"", "\"assistant\"", "\"queued_command\""];
+        let may_be = may_be.into_iter().any(|kind| line.contains(kind));
         let Some(line) = may_be.then(|| json::parse::<Value>(line.as_bytes()).ok()).flatten()
         else {
             continue;
         };
+        if let Some(content) = tool.added(&line) {
+            add(tool, content, &mut steps);
+            continue;
+        }
         let Some(message) = tool.message(&line) else { continue };
         match (step(tool, &message), steps.last_mut()) {
             (
@@ -232,6 +237,23 @@ pub(super) fn steps(tool: &dyn AgentTool, text: &str) -> Vec<Step> {
         }
     }
     steps
+}
+
+/// Adds what the person said during a turn to the turn's question.
+fn add(tool: &dyn AgentTool, content: &Value, steps: &mut [Step]) {
+    let message =
+        Message { role: "user", content, id: None, turn: None, is_of_tool: false, kinds: None };
+    let Some(Step::Asked(Question { words: Some(more), .. })) = step(tool, &message) else {
+        return;
+    };
+    let question = steps.iter_mut().rev().find_map(|step| match step {
+        Step::Asked(question) => Some(question),
+        _ => None,
+    });
+    if let Some(Question { words: Some(words), .. }) = question {
+        words.push('\n');
+        words.push_str(&more);
+    }
 }
 
 /// What a message is; nothing for tool calls, thoughts and what belongs to a turn without beginning
@@ -316,6 +338,24 @@ mod tests {
 
     fn found(words: Option<&str>, turn: Option<&str>) -> Found {
         Found::Question(Question { words: words.map(str::to_owned), turn: turn.map(str::to_owned) })
+    }
+
+    #[test]
+    fn what_a_person_adds_during_a_turn_belongs_to_its_question() {
+        let queued = |kind: &str, text: &str| {
+            format!(
+                r#"{{"type":"attachment","attachment":{{"type":"queued_command","prompt":"{text}","origin":{{"kind":"{kind}"}}}}}}"#
+            )
+        };
+        let text = [
+            r#"{"type":"user","promptId":"p","message":{"role":"user","content":"rename foo"}}"#,
+            &queued("task-notification", "of the tool"),
+            &queued("human", "and bar"),
+            r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Both."}]}}"#,
+        ];
+        let steps = Steps::of("claude", &text.join("\n"));
+        let both = found(Some("rename foo\nand bar"), Some("p"));
+        assert_eq!(steps.question_of("Both.", Some("p")), both);
     }
 
     #[test]

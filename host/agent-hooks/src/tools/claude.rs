@@ -135,6 +135,16 @@ impl AgentTool for Claude {
         })
     }
 
+    /// A message that was typed while the agent worked. Seen in 2.1.197.
+    fn added<'a>(&self, line: &'a Value) -> Option<&'a Value> {
+        let attachment = line.get("attachment")?;
+        let says = |at: &str| attachment.pointer(at).and_then(Value::as_str);
+        let is_queued = says("/type") == Some("queued_command");
+        let is_ours = line.get("isSidechain").and_then(Value::as_bool) != Some(true);
+        (is_queued && is_ours && MACHINE_TEXT.is_person(says("/origin/kind")))
+            .then(|| attachment.get("prompt"))?
+    }
+
     fn machine_text(&self) -> &'static MachineText {
         &MACHINE_TEXT
     }
