@@ -59,24 +59,36 @@ pub(crate) struct Asked<'a> {
     /// Whether the call is a query, which stays in its project. Other calls without a project see
     /// all projects.
     is_recall: bool,
+    /// Whether an item counts only if everybody can see it who sees what the scope writes.
+    is_shared: bool,
 }
 
 impl<'a> Asked<'a> {
     /// A call about single records or all of them.
     pub(crate) fn looking(scope: &'a Scope) -> Self {
-        Self { scope, project: scope.project_id.as_deref(), is_recall: false }
+        Self { scope, project: scope.project_id.as_deref(), is_recall: false, is_shared: false }
     }
 
     /// The caller of a query. If the scope names no project, the filter may.
     pub(crate) fn recalling(scope: &'a Scope, filter: Option<&'a Map<String, Value>>) -> Self {
         let filtered = filter.and_then(|filter| filter.get("projectId")?.as_str());
-        Self { scope, project: scope.project_id.as_deref().or(filtered), is_recall: true }
+        Self {
+            scope,
+            project: scope.project_id.as_deref().or(filtered),
+            is_recall: true,
+            is_shared: false,
+        }
+    }
+
+    /// Everybody who sees what is written in the scope.
+    pub(crate) fn sharing(scope: &'a Scope) -> Self {
+        Self { is_shared: true, ..Self::recalling(scope, None) }
     }
 
     /// Whether the scope has no other value in a field that the item has set.
     fn sees(&self, place: &Sight) -> bool {
         let fits = |of_item: &Option<String>, of_scope: &Option<String>| {
-            of_item.is_none() || of_scope.is_none() || of_item == of_scope
+            of_item.is_none() || of_scope.is_none() && !self.is_shared || of_item == of_scope
         };
         let in_project = match (place.project.as_deref(), self.project) {
             _ if place.is_global => true,

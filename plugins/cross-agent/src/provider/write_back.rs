@@ -99,12 +99,13 @@ impl CrossAgent {
         Ok(ids)
     }
 
-    /// Whether an item that the scope sees says the same.
+    /// Whether an item says the same that everybody sees who will see the statement. If a private
+    /// one counted, the others would lose the statement, and would learn of the private one.
     fn knows(&mut self, said: &Candidate, scope: &Scope) -> bool {
         let ask = Ask {
             terms: self.store.analyzer.question(&said.text),
             question: None,
-            seen: self.store.index.places.seen(&Asked::recalling(scope, None)),
+            seen: self.store.index.places.seen(&Asked::sharing(scope)),
             members: Vec::new(),
             now: now().as_microsecond(),
             top: SIMILAR,

@@ -61,6 +61,29 @@ fn residue_is_marked_and_empty_residue_is_ignored() {
 }
 
 #[test]
+fn a_private_item_takes_no_statement_from_the_others() {
+    let mut provider = open();
+    let mut say = |operation: &str, agent: Option<&str>| {
+        let scope = Scope { agent_id: agent.map(str::to_owned), ..project("p") };
+        let turn = Turn {
+            role: "user".to_owned(),
+            name: None,
+            text: "We chose SQLite over Postgres.".to_owned(),
+            at: None,
+        };
+        let request = testing::capture(operation, "");
+        let payload = SourcePayload { turns: vec![turn], ..request.payload };
+        let mode = CaptureMode::CaptureResidue;
+        provider.capture(CaptureRequest { scope, payload, mode, ..request }).unwrap().records.len()
+    };
+    assert_eq!(say("op-1", Some("ada")), 1);
+    assert_eq!(say("op-2", Some("ada")), 0, "she knows it");
+    assert_eq!(say("op-3", Some("bob")), 1);
+    assert_eq!(say("op-4", None), 1, "the project does not");
+    assert_eq!(say("op-5", Some("cleo")), 0, "now it does");
+}
+
+#[test]
 fn a_forgotten_item_leaves_nothing_in_storage() {
     let mut provider = open();
     testing::embed_with("letters", 2, |_| vec![1.0, 0.0]);
