@@ -319,7 +319,7 @@ impl Step for Work<'_> {
         // The records are of whoever captured: a policy may protect them.
         let capture = self.before.operation_id;
         let capture = self.background.store.operation(&self.before.company_id, capture).await?;
-        let writer = capture.map(|operation| operation.principal.clone());
+        let writer = capture.map(|operation| operation.principal);
         let ownership = ownership.of_material(Some(happened_at), replaces);
         self.ownership = Some(ownership.brought_by(writer));
         Ok(())

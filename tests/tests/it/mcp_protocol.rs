@@ -266,7 +266,7 @@ async fn an_agent_without_a_name_is_refused() {
     let gateway = json!({"name": "gateway", "role": "integration"});
     let token = crate::mcp_http::token(&host, "acme", gateway).await;
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
-    let client = crate::mcp_http::Client::new(address, &token);
+    let client = Client::new(address, &token);
     for empty in ["", " "] {
         let answer = client.with("x-paperclip-agent-id", empty).send("POST", list.clone()).await;
         let said = answer.json.to_string();

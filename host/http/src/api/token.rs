@@ -94,13 +94,24 @@ async fn list<O: TokenOwner>(owner: O) -> Json<Items<Token>> {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct TokenValue {
     /// What its bearer sends as `authorization: Bearer …`.
+    #[schemars(length(max = MAX_VALUE_BYTES))]
     value: String,
 }
+
+/// The longest value that can be asked about, in bytes. The host's own are shorter.
+const MAX_VALUE_BYTES: usize = 512;
 
 async fn find<O: TokenOwner>(
     owner: O,
     Body(request): Body<TokenValue>,
 ) -> Result<Json<FoundToken>, Problem> {
+    let length = request.value.len();
+    if length > MAX_VALUE_BYTES {
+        let detail = format!(
+            "`value` has {length} bytes; send the token alone, which has at most {MAX_VALUE_BYTES}"
+        );
+        return Err(Problem::invalid(detail).at("value"));
+    }
     let (service, _, company) = owner.parts();
     Ok(Json(service.tenancy().whose_token(company, &request.value)))
 }

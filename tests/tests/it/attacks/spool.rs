@@ -14,7 +14,8 @@ use crate::support::Api;
 
 /// A machine whose host is away, with one event in its spool.
 fn waiting() -> (Machine, PathBuf, std::net::SocketAddr) {
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // The other tests take ports of 127.0.0.1, and would take this one before the host is back.
+    let address = TcpListener::bind("127.0.0.2:0").unwrap().local_addr().unwrap();
     let machine = Machine::new(format!("http://{address}"));
     hook(&machine);
     let spool = files(&machine.path("state/spool")).remove(0);
