@@ -97,7 +97,7 @@ const EXIT_CODES: &str = "Exit codes: 0 success, 1 operation or check failed, 2 
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a demonstration: capture this repository, search it, forget it, then serve.
+    /// Run a demonstration: capture this repository, search it, forget one record, then serve.
     Demo(demo::DemoArgs),
     /// Run a host.
     Serve(serve::ServeArgs),
@@ -127,7 +127,7 @@ enum Command {
     /// Review pending records.
     #[command(subcommand)]
     Review(job::ReviewCommand),
-    /// Manage hook deliveries to bindings.
+    /// Send hooks, and manage their deliveries to bindings.
     #[command(subcommand)]
     Hook(hook::HookCommand),
     /// View and send session and tool events.
@@ -163,7 +163,7 @@ enum Command {
     /// Manage access tokens.
     #[command(subcommand)]
     Token(token::TokenCommand),
-    /// Manage companies: retention, export, import, erasure.
+    /// Manage companies: retention, export, import, restoring, erasure.
     #[command(subcommand)]
     Company(company::CompanyCommand),
     /// Verify, compact, back up and restore a host's store.
@@ -182,7 +182,7 @@ enum Command {
     /// Hooks of agent tools, such as Claude Code.
     #[command(subcommand)]
     AgentHooks(memhost_agent_hooks::AgentHooksCommand),
-    /// Import from and export to other memory systems (claude-mem, memsearch, Memori).
+    /// Import from claude-mem, memsearch and Memori, and export to the first two.
     #[command(subcommand)]
     Bridge(bridge::BridgeCommand),
     /// Manage contexts: a host, a token and a company under one name.
