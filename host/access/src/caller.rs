@@ -10,7 +10,7 @@ pub use self::acting::{ACT_AS_HEADERS, ActAs, ActingError};
 use crate::denied::Denied;
 use crate::rules::allows;
 use memhost_types::{
-    Act, ActsFor, AgentId, CompanyId, OperationKind, Principal, Role, Scope, Token,
+    Act, ActsFor, AgentId, CompanyId, OperationKind, Principal, Role, Scope, Token, is_mcp,
 };
 
 /// The caller of a request, made by whoever authenticates it.
@@ -334,11 +334,6 @@ impl Caller {
             }
         }
     }
-}
-
-/// Whether a client is a program that speaks MCP: what it writes, a model wrote.
-pub fn is_mcp(client: Option<&str>) -> bool {
-    client.is_some_and(|client| client == "mcp" || client.starts_with("mcp:"))
 }
 
 /// The part of a scope that a token, or the headers of an integration's request, fix.

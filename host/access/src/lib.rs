@@ -14,7 +14,7 @@ mod tokens;
 mod write_policy;
 
 pub use attached::{Attached, Section};
-pub use caller::{ACT_AS_HEADERS, ActAs, ActingError, Caller, is_mcp};
+pub use caller::{ACT_AS_HEADERS, ActAs, ActingError, Caller};
 pub use denied::Denied;
 pub use memhost_types::Act;
 pub use requests::{CreateToken, RotateToken};

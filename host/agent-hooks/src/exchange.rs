@@ -124,9 +124,8 @@ fn of_pair(
     }
 }
 
-/// What was asked with a question of the transcript. The one of the two has more that has also
-/// what the person added during the turn: with Codex what was noted, with Claude Code the
-/// transcript.
+/// What was asked with a question of the transcript. A person can add words during the turn: Codex
+/// runs a hook, so they are noted; Claude Code runs none, so only the transcript has them.
 fn of_question(question: Question, noted: Option<Option<String>>, prompts: &Prompts<'_>) -> Asked {
     let Some(words) = question.words else { return Asked::Nobody };
     let own = question.turn.as_deref().and_then(|turn| prompts.of_turn(turn));

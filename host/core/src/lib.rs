@@ -18,7 +18,7 @@ pub use backup::{BackupRequest, BackupView, check_backup, end_quiet, restore_bac
 pub use error::OpenError;
 pub use memhost_access::{
     ACT_AS_HEADERS, Access, AccessError, Act, ActAs, ActingError, Caller, CreateToken, Denied,
-    Known, RotateToken, Section, Tokens, WritePolicy, is_mcp, roles,
+    Known, RotateToken, Section, Tokens, WritePolicy, roles,
 };
 pub use memhost_background::{Background, BatchReceipt, render_recall};
 pub use memhost_control::{

@@ -9,9 +9,9 @@ use tokio::sync::Mutex;
 
 use super::facts::FactOwner;
 use super::options::PageSpaceOptions;
-use memhost_core::{Control, Gauges, MetricSource, ReadingGauges, ServiceError, is_mcp};
+use memhost_core::{Control, Gauges, MetricSource, ReadingGauges, ServiceError};
 use memhost_types::{
-    BindingKey, Operation, OperationFilter, OperationKind, Outcome, RecordHandle, RecordRow,
+    BindingKey, Operation, OperationFilter, OperationKind, Outcome, RecordHandle, RecordRow, is_mcp,
 };
 
 /// The days that the figures are about.

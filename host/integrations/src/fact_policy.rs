@@ -4,9 +4,9 @@
 use super::facts::{DRIVE, FactOwner, USER};
 use super::options::{ChangeableFacts, PageSpaceOptions, ScopeField};
 use super::owned::{CREATED_BY, OWNERS};
-use memhost_core::{Access, Denied, WritePolicy, is_mcp};
+use memhost_core::{Access, Denied, WritePolicy};
 use memhost_types::limits::MAX_OUTSIDE_ID_BYTES;
-use memhost_types::{JsonObject, Principal, RecordRow, Scope};
+use memhost_types::{JsonObject, Principal, RecordRow, Scope, is_mcp};
 
 impl ChangeableFacts {
     fn has(self, row: &RecordRow) -> bool {

@@ -7,12 +7,12 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use serde_json::Value;
 
-use memhost_core::{Caller, Service, is_mcp};
+use memhost_core::{Caller, Service};
 use memhost_http::{Problem, ProblemCode};
 use memhost_types::{
     ActsFor, BindingKey, ForgetRequest, GetRequest, JsonObject, ListRequest, OperationKind,
     Principal, RecordHandle, RecordRow, RecordWrite, Scope, Snippet, SourceRef, UpsertRequest,
-    Writer, check_id,
+    Writer, check_id, is_mcp,
 };
 
 use super::options::{PageSpaceOptions, ScopeField};

@@ -160,7 +160,7 @@ impl<'a, A: Attempt> Capture<'a, A> {
 impl<A: Attempt> Capture<'_, A> {
     /// Refuses the event of a caller that is older than a forgetting of its source or its scope, or
     /// than what took its place. Deliveries are looked at before they are tried.
-    async fn is_too_old(
+    async fn check_age(
         &self,
         host: &Operations,
         serving: &Serving,
@@ -225,7 +225,7 @@ impl<A: Attempt> Step for Capture<'_, A> {
             Ownership::of(&serving.binding, &self.request.scope, self.request.visibility)?;
         let started_at = opened.operation().started_at;
         self.happened_at = self.attempt.happened_at().or_else(|| self.told_at(started_at));
-        self.is_too_old(host, serving, &ownership).await?;
+        self.check_age(host, serving, &ownership).await?;
         self.replaces = self.replacement(opened);
         let CaptureRequest { scope, payload, metadata, .. } = &mut self.request;
         // A provider may prefer what the request says to what the payload says.

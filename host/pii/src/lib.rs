@@ -2,10 +2,9 @@
 //!
 //! The detector knows shapes, checksums and words right in front of a number or a password. It
 //! finds no names, no places, no dates of birth, and no mail addresses in words. It does not undo
-//! encodings (`%40`, Base64). Forms of Germany,
-//! Austria, Switzerland, France, the United Kingdom, the USA, mainland China, Japan and India are
-//! known; of other countries only what has an international form. [`PiiRisk::None`] does not prove
-//! that a text is harmless.
+//! encodings (`%40`, Base64). Forms of Germany, Austria, Switzerland, France, the United Kingdom, the
+//! USA, mainland China, Japan and India are known; of other countries only what has an international
+//! form. [`PiiRisk::None`] does not prove that a text is harmless.
 //!
 //! Digits of the full-width and Arabic-Indic blocks, full-width Latin letters and punctuation,
 //! typographic spaces and typographic hyphens are read as their ASCII forms, and invisible
@@ -167,9 +166,9 @@ fn merge(mut found: Vec<Finding>) -> Vec<Finding> {
     merged
 }
 
-/// Rewrites typographic variants as ASCII, and leaves out what is invisible. Returns the new text and, for each of its bytes, the
-/// offset of the character it came from. `None` means that the text can be read as it is, which is
-/// the usual case.
+/// Rewrites typographic variants as ASCII, and leaves out what is invisible. Returns the new text
+/// and, for each of its bytes, the offset of the character it came from. `None` means that the text
+/// can be read as it is, which is the usual case.
 fn fold(text: &str) -> Option<(String, Vec<usize>)> {
     if text.is_ascii() || text.chars().all(|c| !is_invisible(c) && fold_char(c) == c) {
         return None;

@@ -24,9 +24,10 @@ pub struct HookEvent {
     /// The same for every delivery of one event: 1 to 128 bytes.
     #[schemars(with = "super::schema::OutsideId")]
     pub hook_id: String,
-    /// When it happened; later than it came counts as when it came. This decides what is newer, and
-    /// not the arrival: an event that comes late is not captured if its source or its scope was
-    /// forgotten after it happened, or if its source was replaced by an event that happened later.
+    /// When it happened; a time after its arrival counts as the arrival. This decides which of two
+    /// events is newer, and not the arrival: an event that comes late is not captured if its source
+    /// or its scope was forgotten after it happened, or if its source was replaced by an event that
+    /// happened later.
     pub triggered_at: Timestamp,
     /// The agent whose action triggered it.
     #[serde(default)]

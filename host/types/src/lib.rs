@@ -76,7 +76,7 @@ pub use job::{Job, JobFilter, JobId, JobRunner};
 pub use json_text::repair_surrogates;
 pub use operation::{
     Alike, EXPLORER, LogLine, Operation, OperationError, OperationErrorCode, OperationFilter,
-    OperationKind, OperationPage, Outcome, PayloadSnapshot,
+    OperationKind, OperationPage, Outcome, PayloadSnapshot, is_mcp,
 };
 pub use origin::{Host, Origin, OriginError, Scheme, Target as HttpTarget};
 pub use outgoing::{

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub use self::alike::Alike;
-pub use self::derived::EXPLORER;
+pub use self::derived::{EXPLORER, is_mcp};
 pub use self::filter::OperationFilter;
 use super::named::named;
 use super::{

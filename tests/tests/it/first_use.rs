@@ -135,6 +135,7 @@ async fn times_that_are_none_are_told_their_form() {
         ("costs?since=2026-11-20T00:00:00Z", day),
         ("costs?since=yesterday", day),
         ("evaluation?since=x", day),
+        ("outgoing?since=x", day),
         ("operations?since=yesterday", time),
         ("operations?since=2026-11-20", time),
         ("events?since=x", time),
@@ -189,4 +190,6 @@ async fn whose_a_tokens_value_is_can_be_asked() {
         assert_eq!(refused.status, 403, "{}", refused.text);
     }
     assert_eq!(terminal.run_with("token find", " \n").await.code, 2);
+    let long = terminal.run_with("token find", &"x".repeat(513)).await;
+    assert!(long.code == 2 && long.err.contains("has 513 bytes; send the token alone"), "{long:?}");
 }

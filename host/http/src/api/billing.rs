@@ -104,8 +104,10 @@ async fn costs(
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct OutgoingQuery {
     /// The first day; 30 days before the last where absent.
+    #[serde(default, deserialize_with = "day")]
     since: Option<Date>,
     /// The last day; today where absent.
+    #[serde(default, deserialize_with = "day")]
     until: Option<Date>,
     binding_key: Option<BindingKey>,
 }

@@ -6,6 +6,11 @@ use crate::{About, AgentId, RecordHandle};
 /// The client that the pages of the explorer call themselves. Only a person looks at them.
 pub const EXPLORER: &str = "explorer";
 
+/// Whether a client is a program that speaks MCP: what it writes, a model wrote.
+pub fn is_mcp(client: Option<&str>) -> bool {
+    client.is_some_and(|client| client == "mcp" || client.starts_with("mcp:"))
+}
+
 impl Operation {
     /// What it is about.
     pub fn about(&self) -> About<'_> {
@@ -27,10 +32,9 @@ impl Operation {
     /// never an agent's, also in an agent's scope.
     pub fn is_agents(&self) -> bool {
         let via = self.source.as_ref().and_then(|source| source.external_ref.as_deref());
-        let is_mcp = via.is_some_and(|via| via == "mcp" || via.starts_with("mcp:"));
         let about = self.about();
         via != Some(EXPLORER)
-            && (is_mcp
+            && (is_mcp(via)
                 || about.agent().is_some()
                 || about.run().is_some()
                 || self.principal.is_confined())
