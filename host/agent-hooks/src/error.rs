@@ -11,6 +11,12 @@ pub enum HooksError {
         /// The error, and the text to type instead.
         message: String,
     },
+    /// Some events could not be delivered. What was printed says why.
+    #[error(
+        "{0} events wait still, for the reasons above; mend that, and type \
+         `memhost agent-hooks spool --flush` again"
+    )]
+    Waiting(usize),
     /// The record of an installation could not be written.
     #[error("the record of the installation cannot be written: {0}")]
     Record(#[from] serde_json::Error),

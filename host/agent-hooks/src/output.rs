@@ -1,6 +1,6 @@
 //! Lines and tables on standard output.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
@@ -8,9 +8,12 @@ use comfy_table::presets::NOTHING;
 use super::HooksError;
 
 /// Prints one line. A host's answer or a file of the spool may be in it: nothing of it is executed
-/// by a terminal.
+/// by a terminal. A reader that has gone, such as `head`, stops no installation half-way.
 pub(crate) fn line(text: &str) -> Result<(), HooksError> {
-    Ok(writeln!(std::io::stdout().lock(), "{}", printable(text))?)
+    match writeln!(std::io::stdout().lock(), "{}", printable(text)) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
 }
 
 fn printable(text: &str) -> String {

@@ -116,7 +116,7 @@ impl Spool {
     pub(super) fn company(&self) -> Option<String> {
         let (path, _) = self.files().into_iter().next()?;
         let stored: Stored = json::parse(&read(&path)?).ok()?;
-        stored.path.strip_prefix(PATHS)?.split('/').next().map(str::to_owned)
+        company_of(&stored.path).map(str::to_owned)
     }
 
     /// For whom its token acts, once the host has told: `agent:ada`.
@@ -398,7 +398,11 @@ impl Spool {
                 done.refused += 1;
             }
             Ok((status, answer)) => {
-                done.stopped = Some(format!("the host answers {status}: {}", reason(&answer)));
+                let company = company_of(&stored.path).unwrap_or_default();
+                done.stopped = Some(format!(
+                    "the host answers {status} for the company `{company}`: {}",
+                    reason(&answer)
+                ));
             }
             Err(RequestError::Unreachable(why)) => {
                 done.stopped = Some(format!("{} cannot be reached: {why}", stored.url));
@@ -459,6 +463,11 @@ fn remove(path: &Path, done: &mut Delivered) {
 fn release(lock: File) {
     let _ = rustix::fs::flock(&lock, FlockOperation::Unlock);
     drop(lock);
+}
+
+/// The company that a request is for.
+fn company_of(path: &str) -> Option<&str> {
+    path.strip_prefix(PATHS)?.split('/').next()
 }
 
 /// Why the host refused, in at most 300 characters.

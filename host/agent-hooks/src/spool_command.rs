@@ -40,7 +40,10 @@ pub(super) fn run(args: &SpoolArgs) -> Result<(), HooksError> {
         for spool in &spools {
             line(&by_hand(spool, &state, &args.hook)?)?;
         }
-        return Ok(());
+        return match spools.iter().map(|spool| spool.waiting().0).sum() {
+            0 => Ok(()),
+            waiting => Err(HooksError::Waiting(waiting)),
+        };
     }
     let rows = spools.iter().map(|spool| {
         let (files, bytes) = spool.waiting();

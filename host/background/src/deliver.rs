@@ -5,11 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Background;
-use crate::recall_text::render;
 use crate::subscribers::subscribers;
 use jiff::Timestamp;
 use memhost_access::{Act, Caller, Denied};
-use memhost_executor::in_turn;
 use memhost_operations::Attempt;
 use memhost_queues::Deliveries;
 use memhost_queues::due_queue::Taken;
@@ -19,9 +17,9 @@ use memhost_registry::versions::binding_deleted;
 use memhost_store::{StoreError, TableWrite};
 use memhost_tenancy::ServiceError;
 use memhost_types::{
-    Binding, CaptureRequest, CaptureResponse, ContextBlock, DEFAULT_TOKEN_BUDGET, Delivery,
-    DeliveryStatus, HookEvent, HookKind, HookReceipt, OnBudget, OperationErrorCode, OperationId,
-    OperationKind, Principal, Recall, Refusal, SourcePayload, SourceRef,
+    Binding, CaptureRequest, CaptureResponse, Delivery, DeliveryStatus, HookEvent, HookKind,
+    HookReceipt, OnBudget, OperationErrorCode, OperationId, OperationKind, Principal, Refusal,
+    SourcePayload, SourceRef,
 };
 
 impl Background {
@@ -59,12 +57,8 @@ impl Background {
         let is_duplicate = !accepted.is_empty() && accepted.iter().all(|(_, is_new)| !is_new);
         let (deliveries, context) = match event.hook_kind {
             HookKind::PreRunHydrate => {
-                let recalled = self.hydrate(&event, accepted).await?;
-                let budget = event.token_budget.unwrap_or(DEFAULT_TOKEN_BUDGET);
-                let company = event.scope.company_id.as_str();
-                let rendered = async { context(&recalled, budget) };
-                let context = in_turn(company, usize::MAX, rendered).await;
-                (recalled.into_iter().map(|(delivery, _)| delivery).collect(), Some(context))
+                let (deliveries, context) = self.hydrate(&event, accepted).await?;
+                (deliveries, Some(context))
             }
             _ => (self.settle(&event, accepted).await?, None),
         };
@@ -202,12 +196,6 @@ impl Background {
 }
 
 /// The block of text for what the bindings found.
-fn context(recalled: &[(Delivery, Recall)], token_budget: u32) -> ContextBlock {
-    let found: Vec<(&str, &Recall)> =
-        recalled.iter().map(|(delivery, recall)| (delivery.binding_key.as_str(), recall)).collect();
-    render(&found, token_budget)
-}
-
 fn capture(event: &HookEvent, source: SourceRef, payload: SourcePayload) -> CaptureRequest {
     CaptureRequest {
         binding_key: None,

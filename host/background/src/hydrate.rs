@@ -4,22 +4,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Background;
+use crate::recall_text::rendered;
 use memhost_access::Caller;
+use memhost_executor::in_turn;
 use memhost_operations::ForHook;
 use memhost_tenancy::ServiceError;
 use memhost_types::{
-    ContextBundle, DEFAULT_HYDRATE_MS, Delivery, DeliveryStatus, HookEvent, Intent, QueryRequest,
-    Recall, Snippet, limits,
+    ContextBlock, ContextBundle, DEFAULT_HYDRATE_MS, DEFAULT_TOKEN_BUDGET, Delivery,
+    DeliveryStatus, HookEvent, Intent, QueryRequest, Recall, Recalled, Snippet, limits,
 };
 
 impl Background {
     /// Recall: all bindings are asked at the same time, and the caller waits no longer than the
-    /// deadline.
+    /// deadline. Answers the deliveries as they are then, and the block for the run.
     pub(crate) async fn hydrate(
         self: &Arc<Self>,
         event: &HookEvent,
         accepted: Vec<(Delivery, bool)>,
-    ) -> Result<Vec<(Delivery, Recall)>, ServiceError> {
+    ) -> Result<(Vec<Delivery>, ContextBlock), ServiceError> {
         let deadline =
             Duration::from_millis(u64::from(event.deadline_ms.unwrap_or(DEFAULT_HYDRATE_MS)));
         let until = tokio::time::Instant::now() + deadline;
@@ -29,23 +31,46 @@ impl Background {
             // Also where the event was delivered before: what was found then is not kept, and may
             // be forgotten by now.
             asked.push(tokio::spawn(async move {
-                service.recall(&event, delivery, until, deadline).await
+                let (after, recall) = service.recall(&event, &delivery, until, deadline).await;
+                (delivery, after, recall)
             }));
         }
-        let mut recalled = Vec::new();
+        let mut recalled = Vec::with_capacity(asked.len());
         for answer in asked {
-            recalled.push(answer.await.map_err(ServiceError::host)??);
+            recalled.push(answer.await.map_err(ServiceError::host)?);
         }
-        Ok(recalled)
+        let found: Vec<(&str, &Recall)> = recalled
+            .iter()
+            .map(|(_, delivery, recall)| (delivery.binding_key.as_str(), recall))
+            .collect();
+        let budget = event.token_budget.unwrap_or(DEFAULT_TOKEN_BUDGET);
+        let (context, omitted) = in_turn(event.scope.company_id.as_str(), usize::MAX, async {
+            rendered(&found, budget)
+        })
+        .await;
+        let mut writing = Vec::with_capacity(recalled.len());
+        for ((before, mut after, recall), omitted) in recalled.into_iter().zip(omitted) {
+            after.recall = Some(Recalled::of(&recall, &omitted));
+            let service = Arc::clone(self);
+            writing.push(tokio::spawn(async move {
+                // If two ask at the same time, the first answer is kept.
+                service.deliveries.write(&before, &after).await.map(|()| after)
+            }));
+        }
+        let mut deliveries = Vec::with_capacity(writing.len());
+        for written in writing {
+            deliveries.push(written.await.map_err(ServiceError::host)??);
+        }
+        Ok((deliveries, context))
     }
 
     async fn recall(
         self: &Arc<Self>,
         event: &HookEvent,
-        before: Delivery,
+        before: &Delivery,
         until: tokio::time::Instant,
         deadline: Duration,
-    ) -> Result<(Delivery, Recall), ServiceError> {
+    ) -> (Delivery, Recall) {
         let query = QueryRequest {
             binding_key: Some(before.binding_key.clone()),
             scope: event.scope.clone(),
@@ -104,12 +129,9 @@ impl Background {
             operation_id: before.operation_id.or(operation_id),
             last_operation_id: operation_id.or(before.last_operation_id),
             metadata: None,
-            recall: Some((&recall).into()),
             ..before.clone()
         };
-        // If two ask at the same time, the first answer is kept.
-        self.deliveries.write(&before, &after).await?;
-        Ok((after, recall))
+        (after, recall)
     }
 }
 

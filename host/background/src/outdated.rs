@@ -37,7 +37,7 @@ impl Background {
     pub(super) async fn give_up(&self, delivery: &Delivery) {
         let message = "its source or its scope was forgotten, or something newer took its place, \
                        before it was captured";
-        let refusal = Refusal::new(OperationErrorCode::NotFound, message);
+        let refusal = Refusal::new(OperationErrorCode::Outdated, message);
         let after = Delivery {
             status: DeliveryStatus::Discarded,
             payload: None,

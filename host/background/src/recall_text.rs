@@ -7,8 +7,8 @@ use std::fmt::Write;
 
 use memhost_executor::expect_off_executor;
 use memhost_tokens::estimate;
-use memhost_types::foreign::{name, one_line, quoted};
-use memhost_types::{ContextBlock, Recall, Snippet, SourceRef};
+use memhost_types::foreign::{one_line, quoted};
+use memhost_types::{ContextBlock, Recall, Snippet};
 
 const HEADING: &str = "## Memory\n";
 /// The line below a summary that was shortened, before the number, and its tokens at the most.
@@ -26,6 +26,14 @@ const LEAST_READ: usize = 64 * 1024;
 /// The block for what some bindings found, first come, first served: what does not fit is left out,
 /// and what comes after it and is shorter may still fit. Tokens are estimated.
 pub fn render(found: &[(&str, &Recall)], token_budget: u32) -> ContextBlock {
+    rendered(found, token_budget).0
+}
+
+/// The same, with the places of the records that do not fit, for each binding.
+pub(crate) fn rendered(
+    found: &[(&str, &Recall)],
+    token_budget: u32,
+) -> (ContextBlock, Vec<Vec<usize>>) {
     let texts =
         found.iter().flat_map(|(_, recall)| &recall.snippets).map(|snippet| snippet.text.len());
     expect_off_executor("recall as text", texts.sum());
@@ -38,6 +46,7 @@ pub fn render(found: &[(&str, &Recall)], token_budget: u32) -> ContextBlock {
         degraded: Vec::new(),
     };
     let mut fitting = Budgeted::new(token_budget as usize);
+    let mut all_omitted = Vec::with_capacity(found.len());
     for (binding, recall) in found {
         if let Some(reason) = &recall.degraded {
             block.degraded.push(format!("`{binding}`: {reason}"));
@@ -64,20 +73,23 @@ pub fn render(found: &[(&str, &Recall)], token_budget: u32) -> ContextBlock {
                 );
             }
         }
-        for snippet in &recall.snippets {
+        let mut omitted = Vec::new();
+        for (place, snippet) in recall.snippets.iter().enumerate() {
             // What a provider lists in its summary is not repeated.
             let fits = !fitting.is_over()
                 && ((!told.is_empty() && told.contains(&one_line(&snippet.text)))
                     || fitting.add(&line(snippet)));
             match fits {
                 true => block.included += 1,
-                false => block.omitted += 1,
+                false => omitted.push(place),
             }
         }
+        block.omitted += u32::try_from(omitted.len()).unwrap_or(u32::MAX);
+        all_omitted.push(omitted);
     }
     block.tokens = u32::try_from(fitting.tokens).unwrap_or(u32::MAX);
     block.text = fitting.text;
-    block
+    (block, all_omitted)
 }
 
 /// The lines that fit. Each is counted once.
@@ -165,10 +177,9 @@ fn line(snippet: &Snippet) -> String {
         .unwrap_or(&snippet.text);
     // The budget bounds it.
     let mut line = format!("- {}", quoted(text, usize::MAX));
-    let mut origin: Vec<String> = snippet.source.iter().flat_map(provenance).collect();
-    origin.extend(snippet.created_at.map(|at| at.strftime("%Y-%m-%d").to_string()));
-    if !origin.is_empty() {
-        let _ = write!(line, " ({})", origin.join(", "));
+    let provenance = snippet.provenance();
+    if !provenance.is_empty() {
+        let _ = write!(line, " ({})", provenance.join(", "));
     }
     line.push('\n');
     line
@@ -179,30 +190,12 @@ fn quoted_line(line: &str) -> String {
     format!("> {line}\n")
 }
 
-fn provenance(source: &SourceRef) -> Vec<String> {
-    let names = [
-        ("comment", &source.comment_id),
-        ("document", &source.document_key),
-        ("issue", &source.issue_id),
-        ("run", &source.run_id),
-        ("activity", &source.activity_id),
-        ("from", &source.external_ref),
-    ];
-    let named =
-        names.into_iter().filter_map(|(what, id)| Some(format!("{what} {}", name(id.as_deref()?))));
-    let mut all: Vec<String> = named.collect();
-    if all.is_empty() {
-        all.push(source.kind.as_str().replace('_', " "));
-    }
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use memhost_types::{RecordHandle, SourceKind};
+    use memhost_types::{RecordHandle, SourceKind, SourceRef};
 
     fn snippet(text: &str) -> Snippet {
         Snippet {
@@ -224,6 +217,8 @@ mod tests {
             expires_at: None,
             scope: None,
             claimed_source: None,
+            written_by: None,
+            happened_at: None,
             corrected: None,
         }
     }

@@ -15,9 +15,9 @@ use memhost_types::{
 const MOST_SEARCHED: usize = 200;
 
 impl Control {
-    /// Explains a query or a list from what the host kept of it: the records in their order, and
-    /// what became of each. With `again` the provider is asked to explain the same request now, if
-    /// the binding kept the request: that is an operation `explain` of the caller.
+    /// Explains an operation of a company as [`Self::explained`] does. With `again` the provider is
+    /// asked to explain the same request now, if the binding kept the request: that is an operation
+    /// `explain` of the caller.
     ///
     /// # Errors
     /// Where the company has no such operation, or it returned no list of records.
@@ -30,32 +30,70 @@ impl Control {
         again: bool,
     ) -> Result<ExplainedOperation, ServiceError> {
         let operation = self.operation(company, id).await?;
+        let explained = self.explained(&operation).await?;
+        let (again, not_again) = match again {
+            true => self.again(caller, &operation).await,
+            false => (None, None),
+        };
+        Ok(ExplainedOperation { again, not_again, ..explained })
+    }
+
+    /// Explains a query or a list from what the host kept of it: the records in their order, and
+    /// what became of each.
+    ///
+    /// # Errors
+    /// Where it returned no list of records, or the store fails.
+    #[boxed]
+    pub async fn explained(
+        &self,
+        operation: &Operation,
+    ) -> Result<ExplainedOperation, ServiceError> {
         if !matches!(operation.kind, OperationKind::Query | OperationKind::List)
             || operation.outcome != Outcome::Succeeded
         {
             let message = format!(
                 "is {} of the kind `{}` that ended with `{}`; only a query or a list that \
                  succeeded can be explained",
-                id, operation.kind, operation.outcome
+                operation.id, operation.kind, operation.outcome
             );
             return Err(FieldError::new("id", message).into());
         }
-        let bindings = self.bindings.list(company);
+        let bindings = self.bindings.list(&operation.company_id);
         let binding = bindings.into_iter().find(|binding| Some(binding.id) == operation.binding_id);
+        let omitted = self.omitted(operation).await?;
         let mut records = Vec::with_capacity(operation.records.len());
         for (rank, handle) in (1..).zip(&operation.records) {
             let (state, changed_by) = match &binding {
-                Some(binding) => self.fate(binding, &operation, handle).await?,
+                Some(binding) => self.fate(binding, operation, handle).await?,
                 None => (RecordFate::Gone, None),
             };
-            records.push(ReturnedRecord { rank, handle: handle.clone(), state, changed_by });
+            let (handle, is_omitted) = (handle.clone(), omitted.contains(handle));
+            records.push(ReturnedRecord { rank, handle, state, is_omitted, changed_by });
         }
         let is_complete = operation.record_count as usize <= records.len();
-        let (again, not_again) = match again {
-            true => self.again(caller, &operation).await,
-            false => (None, None),
+        let (again, not_again) = (None, None);
+        Ok(ExplainedOperation {
+            operation_id: operation.id,
+            records,
+            is_complete,
+            again,
+            not_again,
+        })
+    }
+
+    /// The records of a recall that its token budget left out of the block, as far as the delivery
+    /// still says so.
+    async fn omitted(&self, operation: &Operation) -> Result<Vec<RecordHandle>, ServiceError> {
+        let (Some(hook), Some(binding)) = (&operation.hook, operation.binding_id) else {
+            return Ok(Vec::new());
         };
-        Ok(ExplainedOperation { operation_id: id, records, is_complete, again, not_again })
+        let agent = operation.scope.agent_id.as_ref();
+        let found =
+            self.deliveries.of_hook(&operation.scope.company_id, hook, agent, binding).await?;
+        let recall = found
+            .filter(|delivery| delivery.last_operation_id == Some(operation.id))
+            .and_then(|delivery| delivery.recall);
+        Ok(recall.map(|recall| recall.omitted).unwrap_or_default())
     }
 
     /// What became of a record, and the operation that did it.

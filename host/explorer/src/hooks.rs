@@ -235,7 +235,13 @@ fn came(view: &View, delivery: &Delivery) -> Markup {
                 }
             }
             @if let Some(recall) = recall {
-                li { "Recalled " (count(u64::from(recall.record_count))) " records." }
+                li {
+                    "Recalled " (count(u64::from(recall.record_count))) " records"
+                    @if !recall.omitted.is_empty() {
+                        ", of which the token budget left out " (count(recall.omitted.len() as u64))
+                    }
+                    "."
+                }
                 @if let Some(degraded) = &recall.degraded { li { (sentence(degraded)) } }
             }
         }

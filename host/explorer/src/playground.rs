@@ -244,7 +244,11 @@ fn score_kind(kind: ScoreKind) -> (&'static str, &'static str) {
 fn provenance(view: &View, hit: &Snippet) -> Markup {
     html! {
         @match &hit.source { Some(source) => (source_link(view, source)), None => "No source" }
-        @if let Some(created) = hit.created_at { " · " (time(created, view.now)) }
+        @if let Some(by) = &hit.written_by { " · by " (by) }
+        @if let Some(at) = hit.told_at() { " · " (time(at, view.now)) }
+        @if let Some(corrected) = &hit.corrected {
+            " · corrected by " (corrected.by) " " (time(corrected.at, view.now))
+        }
     }
 }
 

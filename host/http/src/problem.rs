@@ -176,7 +176,7 @@ macro_rules! codes_of_operations {
 codes_of_operations! {
     InvalidRequest, NotFound, Unsupported, Unauthorized, RateLimited, Unavailable, QuotaExceeded,
     Internal, NoBinding,
-    Forbidden, CompanyErased, BudgetExceeded, ReviewRequired, BindingDisabled, ProviderMissing,
+    Forbidden, CompanyErased, Outdated, BudgetExceeded, ReviewRequired, BindingDisabled, ProviderMissing,
     ProviderLoading, Busy, CircuitOpen, TimedOut, Trapped,
     LimitExceeded, BadAnswer, Interrupted, DiskFull, Host
 }

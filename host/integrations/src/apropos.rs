@@ -192,6 +192,8 @@ async fn add(
         expires_at: None,
         scope: None,
         claimed_source: None,
+        written_by: None,
+        happened_at: None,
         corrected: None,
     };
     Ok((StatusCode::CREATED, Json(Item::of(&records, written))))

@@ -239,6 +239,8 @@ impl Facts {
             expires_at: None,
             scope: None,
             claimed_source: None,
+            written_by: None,
+            happened_at: None,
             corrected: None,
         }))
     }

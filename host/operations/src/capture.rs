@@ -176,7 +176,7 @@ impl<A: Attempt> Capture<'_, A> {
             true => {
                 let message = "its source or its scope was forgotten, or something newer took its \
                                place, after this event happened; there is nothing to do";
-                Err(Refusal::new(OperationErrorCode::NotFound, message))
+                Err(Refusal::new(OperationErrorCode::Outdated, message))
             }
         }
     }

@@ -21,11 +21,21 @@ impl Operations {
     pub async fn forget_expired(&self, goes_on: &(dyn Fn() -> bool + Send + Sync)) {
         for company in self.bindings.companies() {
             for binding in self.bindings.list(&company).into_iter().filter(|one| one.enabled) {
-                if let Err(error) = self.forget_expired_of(&binding, goes_on).await {
-                    tracing::warn!(%error, %company, binding = %binding.key, "the provider did not \
-                        forget records that have expired; they are shown to nobody");
-                }
+                self.forget_expired_at(&binding, goes_on).await;
             }
+        }
+    }
+
+    /// The same for one binding, such as before its provider writes down everything that it has.
+    #[boxed]
+    pub async fn forget_expired_at(
+        &self,
+        binding: &Binding,
+        goes_on: &(dyn Fn() -> bool + Send + Sync),
+    ) {
+        if let Err(error) = self.forget_expired_of(binding, goes_on).await {
+            tracing::warn!(%error, company = %binding.company_id, binding = %binding.key, "the \
+                provider did not forget records that have expired; they are shown to nobody");
         }
     }
 

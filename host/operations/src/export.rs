@@ -83,6 +83,10 @@ impl Step for Export {
         host.shows_all(serving, opened.reader())?;
         self.cursor =
             host.tenancy.provider_cursor(&self.digest(serving), self.request.cursor.as_deref())?;
+        if self.cursor.is_none() {
+            // The host cannot read the lines.
+            host.forget_expired_at(&serving.binding, &|| true).await;
+        }
         Ok(())
     }
 

@@ -12,12 +12,9 @@ use memhost_pii::{self as pii, PiiRisk};
 use memhost_registry::versions::Serving;
 use memhost_types::{
     CaptureRequest, CorrectRequest, FieldError, ImportRequest, JsonObject, OperationErrorCode,
-    PiiPolicy, QueryRequest, RecordWrite, Refusal, UpsertRequest,
+    PiiPolicy, QueryRequest, RecordWrite, Refusal, UpsertRequest, texts_in,
 };
 
-/// A value behind its name is looked at as `name: value` up to this length, in bytes: a password
-/// or a phone number is often recognized by its name only.
-const MAX_NAMED: usize = 256;
 /// The shortest checksum, in hexadecimal digits; a UUID without hyphens has as many.
 const MIN_HASH: usize = 32;
 
@@ -40,20 +37,9 @@ pub(crate) trait Texts: Serialize {
     }
 }
 
-fn strings(name: &str, found: &mut Value, visit: Visit<'_>) {
-    match found {
-        Value::String(text) => visit(name, text),
-        Value::Array(items) => items.iter_mut().for_each(|item| strings(name, item, visit)),
-        Value::Object(members) => {
-            members.iter_mut().for_each(|(name, member)| strings(name, member, visit));
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
 fn object(object: &mut Option<JsonObject>, visit: Visit<'_>) {
     for (name, member) in object.iter_mut().flatten() {
-        strings(name, member, visit);
+        texts_in(name, member, visit);
     }
 }
 
@@ -105,7 +91,7 @@ impl Texts for ImportRequest {
                 continue;
             };
             let mut touched = false;
-            strings("", &mut value, &mut |name, text| {
+            texts_in("", &mut value, &mut |name, text| {
                 if names_something(name) {
                     return;
                 }
@@ -161,14 +147,6 @@ fn is_id(text: &str) -> bool {
     is_uuid() || (text.len() >= MIN_HASH && is_hex(text)) || text.parse::<jiff::Timestamp>().is_ok()
 }
 
-/// A value as it is looked at: behind its name, if both are short.
-fn named<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
-    match name.is_empty() || value.len() > MAX_NAMED || name.len() > MAX_NAMED {
-        true => Cow::Borrowed(value),
-        false => Cow::Owned(format!("{name}: {value}")),
-    }
-}
-
 /// Whether a member of a provider's line has an id or a source, by its name.
 fn names_something(member: &str) -> bool {
     member == "id" || member.ends_with("Id") || member.ends_with("_id") || member == "externalRef"
@@ -179,7 +157,7 @@ fn risk_of(name: &str, text: &str) -> PiiRisk {
     expect_off_executor("the search for personal data", text.len());
     match is_id(text) {
         true => PiiRisk::None,
-        false => pii::risk(&named(name, text)),
+        false => pii::risk(&pii::named(name, text)),
     }
 }
 
@@ -308,12 +286,9 @@ fn rewrite(request: &mut impl Texts, redact: fn(&str) -> Cow<'_, str>) {
         if is_id(text) {
             return;
         }
-        let whole = named(name, text);
-        let Cow::Owned(redacted) = redact(&whole) else { return };
-        // The name stays. What is redacted across it goes as a whole.
-        let start = whole.len() - text.len();
-        let rest = redacted.strip_prefix(&whole[..start]).map(str::to_owned);
-        *text = rest.unwrap_or_else(|| "[redacted]".to_owned());
+        if let Some(redacted) = pii::redact_member(name, text, redact) {
+            *text = redacted;
+        }
     };
     off_executor(bytes(request), || request.texts(&mut { one }));
 }

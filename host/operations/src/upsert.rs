@@ -185,6 +185,11 @@ impl Step for Upsert {
         opened: &mut Opened,
         serving: &Arc<Serving>,
     ) -> Result<(), Refusal> {
+        // As a hook's `triggeredAt`: nothing was made later than it came.
+        let now = opened.operation().started_at;
+        for record in &mut self.request.records {
+            record.created_at = record.created_at.map(|at| at.min(now));
+        }
         let times = self.request.records.iter().filter_map(|record| record.created_at);
         self.ownership = Some(self.owned(host, opened, serving).await?.made_at(times));
         let ids = self.request.records.iter().filter_map(|record| record.id.as_ref());

@@ -41,11 +41,15 @@ const MAX_PASSES: usize = 8;
 /// What [`redact`] returns for a text that still holds raw data after [`MAX_PASSES`].
 const WITHHELD: &str = "[redacted]";
 
+/// A value behind its name is looked at as `name: value` up to this length, in bytes: a password
+/// or a phone number is often recognized by its name only.
+const MAX_NAMED: usize = 256;
+
 /// Finds personal data and credentials in `text`.
 ///
 /// The findings are sorted by start and do not overlap. The riskier of two that overlap stays. If
-/// both have the same risk they become one finding over both ranges with the kind of the longer
-/// one, so that redaction leaves no fragment of the other.
+/// both have the same risk they become one finding over both ranges, so that redaction leaves no
+/// fragment of the other: a credential if one of them is, else with the kind of the longer one.
 #[must_use]
 pub fn scan(text: &str) -> Vec<Finding> {
     let Some((folded, origins)) = fold(text) else {
@@ -80,6 +84,26 @@ pub fn redact(text: &str) -> Cow<'_, str> {
 #[must_use]
 pub fn redact_secrets(text: &str) -> Cow<'_, str> {
     redact_kinds(text, |kind| kind == PiiKind::Secret)
+}
+
+/// The value of a member as it is looked at: behind its name, if both are short.
+#[must_use]
+pub fn named<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
+    match name.is_empty() || value.len() > MAX_NAMED || name.len() > MAX_NAMED {
+        true => Cow::Borrowed(value),
+        false => Cow::Owned(format!("{name}: {value}")),
+    }
+}
+
+/// What `redact` makes of the value of a member; `None` if it stays. The name stays. What is
+/// redacted across it goes as a whole.
+#[must_use]
+pub fn redact_member(name: &str, value: &str, redact: fn(&str) -> Cow<'_, str>) -> Option<String> {
+    let whole = named(name, value);
+    let Cow::Owned(redacted) = redact(&whole) else { return None };
+    let start = whole.len() - value.len();
+    let rest = redacted.strip_prefix(&whole[..start]).map(str::to_owned);
+    Some(rest.unwrap_or_else(|| WITHHELD.to_owned()))
 }
 
 fn redact_kinds(text: &str, is_wanted: fn(PiiKind) -> bool) -> Cow<'_, str> {
@@ -143,7 +167,8 @@ fn settle(found: Vec<Finding>) -> Vec<Finding> {
     settled
 }
 
-/// Joins overlapping findings of one risk. The longest of a group gives its kind.
+/// Joins overlapping findings of one risk. A credential gives the group its kind, or else the
+/// longest: `https://x:TOKEN@host` ends like a mail address.
 fn merge(mut found: Vec<Finding>) -> Vec<Finding> {
     found.sort_by_key(|finding| (finding.range.start, Reverse(finding.range.end)));
     let mut merged: Vec<Finding> = Vec::with_capacity(found.len());
@@ -153,7 +178,8 @@ fn merge(mut found: Vec<Finding>) -> Vec<Finding> {
         match merged.last_mut() {
             Some(last) if finding.range.start < last.range.end => {
                 last.range.end = last.range.end.max(finding.range.end);
-                if len > longest {
+                let is_secret = |kind| kind == PiiKind::Secret;
+                if !is_secret(last.kind) && (len > longest || is_secret(finding.kind)) {
                     (last.kind, longest) = (finding.kind, len);
                 }
             }

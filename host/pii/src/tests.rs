@@ -10,7 +10,7 @@ use regex::Regex;
 
 use self::samples::{NEGATIVE, POSITIVE};
 use super::PiiKind::{Hint, Redacted};
-use super::{Finding, PiiKind, PiiRisk, redact, risk, rules, scan};
+use super::{Finding, PiiKind, PiiRisk, redact, redact_secrets, risk, rules, scan};
 
 mod passwords;
 mod samples;
@@ -123,6 +123,16 @@ fn redaction_names_the_kind_and_keeps_the_rest() {
     for (text, want) in cases {
         assert_eq!(redact(text), want, "{text:?}");
     }
+}
+
+/// Behind the token of an address comes `@`, as in a mail address.
+#[test]
+fn a_credential_is_one_whatever_else_it_looks_like() {
+    let token = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+    let text = format!("git push https://x:{token}@github.com/a/b, ask eve@example.com");
+    let redacted = redact_secrets(&text);
+    assert!(redacted.contains("[SECRET]") && !redacted.contains(token), "{redacted}");
+    assert!(redacted.ends_with("eve@example.com"), "{redacted}");
 }
 
 #[test]

@@ -8,9 +8,12 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::BackgroundError;
-use crate::due_queue::{Due, DueQueue};
+use crate::due_queue::{Due, DueQueue, key};
 use memhost_store::{self as store, Change, DueKind, Old, StoreError, Table};
-use memhost_types::{BindingId, CompanyId, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus};
+use memhost_types::{
+    AgentId, BindingId, CompanyId, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus,
+    HookContext,
+};
 
 /// Deliveries of one binding that this host tries at a time: a provider that hangs does not block
 /// the others.
@@ -47,12 +50,8 @@ impl Due for Delivery {
     /// so that an agent can neither read nor block another agent's event by its id. Ids contain no
     /// zero byte.
     fn mark(&self) -> (Table, Vec<u8>) {
-        let (hook, agent) = (&self.hook, self.scope.agent_id.as_ref().map_or("", |id| id.as_str()));
-        let parts = [hook.hook_kind.as_str(), "\0", &hook.hook_id, "\0", agent, "\0"]
-            .map(str::as_bytes)
-            .concat();
-        let key = [b"k", &parts[..], self.binding_id.0.as_bytes()].concat();
-        (Table::Deliveries, store::company_key(&self.company_id, &key))
+        let agent = self.scope.agent_id.as_ref();
+        (Table::Deliveries, mark_of(&self.company_id, &self.hook, agent, self.binding_id))
     }
 
     fn matches(&self, filter: &DeliveryFilter) -> bool {
@@ -64,7 +63,38 @@ impl Due for Delivery {
     }
 }
 
+fn mark_of(
+    company: &CompanyId,
+    hook: &HookContext,
+    agent: Option<&AgentId>,
+    binding: BindingId,
+) -> Vec<u8> {
+    let agent = agent.map_or("", |id| id.as_str());
+    let parts = [hook.hook_kind.as_str(), "\0", &hook.hook_id, "\0", agent, "\0"]
+        .map(str::as_bytes)
+        .concat();
+    let key = [b"k", &parts[..], binding.0.as_bytes()].concat();
+    store::company_key(company, &key)
+}
+
 impl Deliveries {
+    /// The delivery of a hook to a binding, as long as it is kept.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn of_hook(
+        &self,
+        company: &CompanyId,
+        hook: &HookContext,
+        agent: Option<&AgentId>,
+        binding: BindingId,
+    ) -> Result<Option<Delivery>, StoreError> {
+        let mark = mark_of(company, hook, agent, binding);
+        let Some(id) = self.store.get(Table::Deliveries, &mark).await? else { return Ok(None) };
+        let Ok(id) = Uuid::from_slice(&id) else { return Ok(None) };
+        self.read(&key::<Delivery>(company, id)).await
+    }
+
     /// Waits until a delivery is no longer pending, for at most `most`; answers it as it is then.
     ///
     /// # Errors

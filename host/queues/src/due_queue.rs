@@ -251,7 +251,7 @@ impl<T: Due> DueQueue<T> {
         self.moved.subscribe()
     }
 
-    async fn read(&self, key: &[u8]) -> Result<Option<T>, StoreError> {
+    pub(crate) async fn read(&self, key: &[u8]) -> Result<Option<T>, StoreError> {
         self.store.get(T::TABLE, key).await?.map(|value| store::decode(T::NAME, &value)).transpose()
     }
 

@@ -70,7 +70,7 @@ pub(super) enum What {
 
 impl Mark {
     /// That an owner has private records at a binding.
-    pub(super) fn owns(company: &CompanyId, binding: BindingId, owner: Owner) -> Self {
+    pub fn owns(company: &CompanyId, binding: BindingId, owner: Owner) -> Self {
         Self { company_id: company.clone(), binding_id: binding, owner, what: What::Owns }
     }
 

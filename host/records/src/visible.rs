@@ -1,6 +1,7 @@
 //! What a reader is answered: the records that it may see and that a filter wants.
 
 use std::collections::HashSet;
+use std::mem;
 
 use super::{Owner, Reader, Records};
 use jiff::Timestamp;
@@ -31,12 +32,14 @@ impl Records {
             || self.hides_from(binding.id, reader)
             || self.has_rows(binding).await?;
         if !asks_rows && found.iter().all(|snippet| is_of_partition(reader, snippet)) {
+            found.iter_mut().for_each(disown);
             return Ok(());
         }
         let mut shown = Vec::with_capacity(found.len());
         for mut snippet in found.drain(..) {
             let is_foreign = !is_of_partition(reader, &snippet);
             if !asks_rows && !is_foreign {
+                disown(&mut snippet);
                 shown.push(snippet);
                 continue;
             }
@@ -54,8 +57,9 @@ impl Records {
                     filter.matches(row.as_ref(), &snippet) && says(filter, &snippet)
                 })
             {
-                if let Some(row) = &row {
-                    show_provenance(&mut snippet, row);
+                match &row {
+                    Some(row) => show_provenance(&mut snippet, row),
+                    None => disown(&mut snippet),
                 }
                 shown.push(snippet);
             }
@@ -83,16 +87,24 @@ impl Records {
     }
 }
 
-/// Adds where a record came from and who corrected it, as the host knows it. What its provider says
-/// otherwise of the source is a claim, and is shown as one.
+/// Makes the source of a record that the host did not see written what it is: a claim of its
+/// provider.
+fn disown(snippet: &mut Snippet) {
+    snippet.claimed_source = snippet.source.take().map(Box::new);
+}
+
+/// Adds where a record came from, who wrote and who corrected it, as the host knows it. What its
+/// provider says otherwise of the source is a claim, and is shown as one.
 pub fn show_provenance(snippet: &mut Snippet, row: &RecordRow) {
-    if let Some(known) = &row.source {
-        let said = snippet.source.replace(known.clone());
-        let claimed = said.filter(|said| {
+    let said = mem::replace(&mut snippet.source, row.source.clone());
+    let claimed = said.filter(|said| {
+        row.source.as_ref().is_none_or(|known| {
             SourceRef { asserted_by: known.asserted_by.clone(), ..said.clone() } != *known
-        });
-        snippet.claimed_source = claimed.map(Box::new);
-    }
+        })
+    });
+    snippet.claimed_source = claimed.map(Box::new);
+    snippet.written_by = Some(row.written_by.clone());
+    snippet.happened_at = row.happened_at;
     if let (Some(by), None) = (&row.corrected_by, &snippet.corrected) {
         snippet.corrected = Some(Corrected {
             by: by.clone(),

@@ -151,7 +151,9 @@ fn imported_row(operation: &Operation, binding: &Binding, snippet: &Snippet) -> 
         written_by: operation.principal.clone(),
         created_by: None,
         operation_id: operation.id,
-        created_at: snippet.created_at.unwrap_or(operation.started_at),
+        created_at: snippet
+            .created_at
+            .map_or(operation.started_at, |at| at.min(operation.started_at)),
         expires_at: snippet.expires_at,
         happened_at: None,
         replaces: None,

@@ -273,6 +273,8 @@ impl Normalize {
             text: snippet.text,
             scope,
             claimed_source: None,
+            written_by: None,
+            happened_at: None,
             corrected: None,
             // Last: the other fields name it where something is wrong.
             handle,

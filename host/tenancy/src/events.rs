@@ -7,11 +7,13 @@ use crate::Tenancy;
 use crate::error::ServiceError;
 use crate::paging::Page;
 use memhost_access::{Act, Caller};
+use memhost_executor::off_executor;
 use memhost_oplog::events;
+use memhost_pii as pii;
 use memhost_ports::new_id;
 use memhost_store::Transacted;
 use memhost_types::{
-    CompanyId, Event, EventFilter, FieldError, NewEvent, OperationKind, Scope, limits,
+    CompanyId, Event, EventFilter, FieldError, NewEvent, OperationKind, Scope, limits, texts_in,
 };
 
 impl Tenancy {
@@ -48,6 +50,7 @@ impl Tenancy {
                 FieldError::new(format!("events.{index}.{}", error.field), error.message)
             };
             event.check().map_err(at)?;
+            redact_secrets(&mut event);
             let (agent_id, run_id) = (event.agent_id.take(), event.run_id.take());
             let mut scope = Scope { agent_id, run_id, ..Scope::company(company.clone()) };
             if let Err(denied) = caller.may_in(Act::Emit, &mut scope) {
@@ -107,4 +110,22 @@ impl Tenancy {
         let found = events::page(&*self.store, company, filter, from, limit).await?;
         Ok(self.sealed(&page, found))
     }
+}
+
+/// Replaces credentials in what tools said. An event is kept for everybody who may read the log.
+fn redact_secrets(event: &mut NewEvent) {
+    let mut redact = |name: &str, text: &mut String| {
+        if let Some(redacted) = pii::redact_member(name, text, pii::redact_secrets) {
+            *text = redacted;
+        }
+    };
+    if event.error.is_none() && event.details.is_none() {
+        return;
+    }
+    off_executor(limits::MAX_EVENT_ERROR_BYTES + limits::MAX_EVENT_DETAILS_BYTES, || {
+        event.error.iter_mut().for_each(|text| redact("", text));
+        for (name, value) in event.details.iter_mut().flatten() {
+            texts_in(name, value, &mut redact);
+        }
+    });
 }

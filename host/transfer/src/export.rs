@@ -201,6 +201,9 @@ impl Transfer {
     }
 
     async fn export_to(&self, company: &CompanyId, out: &mut Out) -> Result<(), ServiceError> {
+        for binding in self.bindings.list(company) {
+            self.operations.forget_expired_at(&binding, &|| true).await;
+        }
         self.oplog.write_refusals(true).await?;
         let (company_id, exported_at) = (company.clone(), self.clock.now());
         out.line(&Line::Company { format: FORMAT, company_id, exported_at }).await?;

@@ -172,7 +172,7 @@ impl CostEvent {
 pub(super) fn agent_of(operation: &Operation) -> AgentId {
     let asked =
         || AgentId::parse(&operation.principal.to_string()).or_else(|_| AgentId::parse(UNKNOWN));
-    match operation.agent() {
+    match operation.agent().or(operation.principal.agent()) {
         Some(agent) => agent.clone(),
         None => asked().unwrap_or_else(|_| unreachable!("`{UNKNOWN}` is an id")),
     }

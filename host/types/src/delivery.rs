@@ -260,6 +260,9 @@ pub struct Recalled {
     pub records: Vec<RecordHandle>,
     /// How many there were.
     pub record_count: u32,
+    /// Those of `records` that the token budget left out of the block.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub omitted: Vec<RecordHandle>,
     /// Whether the provider's summary of the scope was included.
     pub has_profile_summary: bool,
     /// Why there is nothing, or why something is missing.
@@ -267,11 +270,19 @@ pub struct Recalled {
     pub degraded: Option<String>,
 }
 
-impl From<&Recall> for Recalled {
-    fn from(recall: &Recall) -> Self {
-        let handles = recall.snippets.iter().map(|snippet| snippet.handle.clone());
+impl Recalled {
+    /// What is stored of a recall, some of whose records do not fit the block: `omitted` are their
+    /// places.
+    pub fn of(recall: &Recall, omitted: &[usize]) -> Self {
+        let handles: Vec<RecordHandle> = recall
+            .snippets
+            .iter()
+            .take(limits::MAX_RECORDED_HANDLES)
+            .map(|snippet| snippet.handle.clone())
+            .collect();
         Self {
-            records: handles.take(limits::MAX_RECORDED_HANDLES).collect(),
+            omitted: omitted.iter().filter_map(|&place| handles.get(place).cloned()).collect(),
+            records: handles,
             record_count: u32::try_from(recall.snippets.len()).unwrap_or(u32::MAX),
             has_profile_summary: recall.profile_summary.is_some(),
             degraded: recall.degraded.clone(),

@@ -30,6 +30,9 @@ pub struct ReturnedRecord {
     pub handle: RecordHandle,
     /// What became of it since.
     pub state: RecordFate,
+    /// Whether the token budget left it out of the block that the run got.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_omitted: bool,
     /// The operation that changed or removed it, where the log still has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_by: Option<OperationId>,

@@ -41,6 +41,7 @@ mod rollup;
 pub mod schema;
 mod secret;
 mod source;
+mod told;
 mod usage;
 mod version;
 mod visibility;
@@ -94,7 +95,7 @@ pub use policy::{
 };
 pub use principal::{ActsFor, Principal, Writer, check_token_name};
 pub use provenance::{HookContext, HookKind, Scope, SourceKind, SourcePayload, SourceRef, Turn};
-pub use record::{JsonObject, RecordHandle};
+pub use record::{JsonObject, RecordHandle, texts_in};
 pub use request::*;
 pub use response::*;
 pub use review::{

@@ -220,6 +220,9 @@ named!(
         Forbidden = "forbidden",
         /// The company was erased.
         CompanyErased = "company_erased",
+        /// Its source or its scope was forgotten, or something newer took its place, after it
+        /// happened.
+        Outdated = "outdated",
         /// A budget is used up.
         BudgetExceeded = "budget_exceeded",
         /// A person must look at it first.
@@ -427,6 +430,7 @@ impl OperationErrorCode {
                 | Self::NoBinding
                 | Self::Forbidden
                 | Self::CompanyErased
+                | Self::Outdated
         )
     }
 }

@@ -43,16 +43,22 @@ pub struct Snippet {
     pub created_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Timestamp>,
+    /// When the event happened that it is of, where the host knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub happened_at: Option<Timestamp>,
     /// From then on it is in no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// The scope that it was written in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<Scope>,
-    /// What its provider says of its source, where the host knows it otherwise. It counts for
-    /// nothing.
+    /// What its provider says of its source, where the host does not know the same: it did not see
+    /// the record written, or knows another source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed_source: Option<Box<SourceRef>>,
+    /// The principal that wrote it last, where the host knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_by: Option<Principal>,
     /// Who corrected it last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrected: Option<Corrected>,

@@ -176,7 +176,8 @@ impl RecordFilter {
         fn same(wanted: Option<&String>, found: Option<&String>) -> bool {
             wanted.is_none_or(|wanted| found == Some(wanted))
         }
-        let source = row.and_then(|row| row.source.as_ref()).or(snippet.source.as_ref());
+        let said = snippet.source.as_ref().or(snippet.claimed_source.as_deref());
+        let source = row.map_or(said, |row| row.source.as_ref());
         let scope = row.map(|row| &row.scope).or(snippet.scope.as_ref());
         let made = snippet.created_at.or_else(|| row.map(|row| row.created_at));
         let of_source = |field: fn(&SourceRef) -> Option<&String>| source.and_then(field);

@@ -382,8 +382,9 @@ async fn events_outlive_the_token_that_they_were_made_with() {
     is_well(&tool_use(&machine, 3));
     assert_eq!(tools(&api, 2).await, ["toolu_001", "toolu_003"]);
     settle(&machine, 1).await;
-    let flushed = machine.call(&["agent-hooks", "spool", "--flush"], "").out;
-    assert!(flushed.contains("they are of agent:ada"), "{flushed}");
+    let flushed = machine.call(&["agent-hooks", "spool", "--flush"], "");
+    assert!(flushed.out.contains("they are of agent:ada"), "{}", flushed.out);
+    assert_eq!(flushed.code, Some(1), "what waits is not delivered: {}", flushed.errors);
     machine.token = later;
     is_well(&tool_use(&machine, 4));
     settle(&machine, 0).await;

@@ -155,11 +155,11 @@ async fn a_captured_event_is_as_old_as_the_event() {
     };
     capture("second", -20, true).await.fine();
     let late = capture("first", -40, true).await;
-    assert_eq!(late.problem(), (404, "not_found"), "{}", late.text);
+    assert_eq!(late.problem(), (409, "outdated"), "{}", late.text);
     assert!(late.text.contains("something newer took its place"), "{}", late.text);
     assert_eq!(texts(&api, "acme").await, ["second"]);
     forget(&api, "acme").await;
-    assert_eq!(capture("late", -30, false).await.status, 404);
+    assert_eq!(capture("late", -30, false).await.status, 409);
     assert_eq!(texts(&api, "acme").await, Vec::<String>::new());
     capture("again", 0, false).await.fine();
     assert_eq!(texts(&api, "acme").await, ["again"]);

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use jiff::SignedDuration;
+use memhost_server::Method;
 use memhost_tests::TestHost;
 use memhost_tests::clock::TestClock;
 use serde_json::{Value, json};
@@ -100,5 +101,20 @@ async fn who_forgets_a_source_or_a_scope_finds_what_has_expired() {
         clock.advance(SignedDuration::from_hours(-2));
         assert_eq!(seen(&api, &handle).await, [""; 0], "{provider}");
         drop(host);
+    }
+}
+
+/// Also in the lines of a provider's own, which the host cannot read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_has_expired_is_in_no_export() {
+    for provider in PROVIDERS {
+        let (_host, api, clock) = host(provider).await;
+        write(&api, &clock, json!({})).await;
+        clock.advance(SignedDuration::from_hours(2));
+        let path = "/control/v1/companies/acme/export";
+        let company = api.send(Method::Get, path, None, &[]).await.text;
+        assert!(company.contains("in May") && !company.contains("pier"), "{provider}: {company}");
+        let binding = ask(&api, "acme", "export", json!({})).await;
+        assert!(!binding.text.contains("pier"), "{provider}: {}", binding.text);
     }
 }

@@ -106,3 +106,25 @@ async fn a_query_is_asked_again_where_its_text_was_kept() {
     let path = format!("/control/v1/companies/globex/operations/{id}/explanation");
     assert_eq!(api.send(Method::Get, &path, None, &[]).await.status, 404);
 }
+
+/// A run was given what fits its token budget, and the rest is named.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recall_says_what_its_budget_left_out() {
+    let host = TestHost::new(&[]).await.unwrap();
+    let api = Api::new(&host);
+    for text in ["The vendor is Acme Paper".to_owned(), format!("vendor {}", "word ".repeat(200))] {
+        api.capture("acme", &text).await.fine();
+    }
+    let hook = json!({"hookKind": "pre_run_hydrate", "hookId": "run-1", "query": "vendor",
+        "scope": {"companyId": "acme"}, "triggeredAt": "2026-11-20T10:00:00Z", "tokenBudget": 60});
+    let receipt = api.post(&format!("{RUNTIME}/hooks"), &hook).await.fine();
+    let (context, delivery) = (&receipt["context"], &receipt["deliveries"][0]);
+    assert_eq!((&context["included"], &context["omitted"]), (&json!(1), &json!(1)), "{receipt}");
+    let omitted = delivery["recall"]["omitted"].as_array().unwrap();
+    assert_eq!((omitted.len(), &delivery["recall"]["recordCount"]), (1, &json!(2)), "{receipt}");
+    let explained = explain(&api, &delivery["operationId"], "").await;
+    for record in explained["records"].as_array().unwrap() {
+        let is_omitted = record["handle"] == omitted[0];
+        assert_eq!(record["isOmitted"].as_bool().unwrap_or_default(), is_omitted, "{explained}");
+    }
+}

@@ -170,3 +170,26 @@ async fn a_credential_in_a_prompt_reaches_no_other_agent() {
     let record = ada.post(&format!("{RUNTIME}/get"), &get).await.fine()["record"].clone();
     assert_eq!(record["text"], said);
 }
+
+/// Events of tools are for everybody who reads the log.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_keep_no_credentials() {
+    let host = TestHost::new(&[]).await.unwrap();
+    let api = Api::new(&host);
+    let secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+    let event = json!({
+        "type": "tool_call.failed", "projectId": "p", "sessionId": "s", "agentKind": "codex",
+        "toolId": "bash", "status": "1", "durationMs": 7, "error": format!("push with {secret} was refused"),
+        "details": {"command": ["git", "push", format!("https://x:{secret}@github.com/a/b")],
+            "env": {"password": "hunter2!"}, "count": 7},
+    });
+    let path = "/runtime/v1/companies/acme/events";
+    let stored = api.post(path, &json!({"events": [event]})).await.fine();
+    let listed = api.get("/control/v1/companies/acme/events").await;
+    for (place, said) in [("answer", &stored["items"][0]), ("list", &listed["items"][0])] {
+        let text = said.to_string();
+        assert!(!text.contains(secret) && !text.contains("hunter2"), "{place}: {text}");
+        assert_eq!(said["details"]["count"], 7, "{place}");
+        assert!(said["error"].as_str().unwrap().starts_with("push with ["), "{place}: {text}");
+    }
+}

@@ -335,3 +335,30 @@ async fn what_waited_for_a_person_waits_again() {
     api.post(&format!("{CONTROL}/reviews/{id}/decision"), &approve).await.fine();
     assert!(texts(&api, "acme", key).await.contains(&"nobody has decided".to_owned()));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_became_private_stays_private() {
+    let (mut host, api) = host().await;
+    let (ada, bob) = (api.agent("ada").await, api.agent("bob").await);
+    for key in ["reference", "local-markdown"] {
+        let handle = write(&ada, "acme", key, "the safe is behind the clock").await;
+        let file = export(&api).await;
+        let record = json!({"id": handle["providerRecordId"], "text": "the safe is gone"});
+        let body = json!({"scope": {"companyId": "acme", "agentId": "ada"}, "bindingKey": key,
+            "records": [record], "visibility": "agent"});
+        ada.post(&format!("{RUNTIME}/records"), &body).await.fine();
+        let sees = async |api: &Api| {
+            texts(api, "acme", key).await.iter().any(|text| text.contains("behind the clock"))
+        };
+        restore(&api, file).await.fine();
+        assert_eq!((sees(&ada).await, sees(&bob).await), (true, false), "{key}");
+    }
+    drop((api, ada, bob));
+    host.stop().await;
+    host.start().await.unwrap();
+    let bob = Api::new(&host).agent("bob-2").await;
+    for key in ["reference", "local-markdown"] {
+        let shown = texts(&bob, "acme", key).await;
+        assert!(!shown.iter().any(|text| text.contains("clock")), "{shown:?}");
+    }
+}

@@ -12,6 +12,7 @@ const HITS: &Columns<Snippet> = &[
     ("score", |hit| hit.score.map(|score| format!("{score:.2}")).unwrap_or_default()),
     ("text", |hit| clip(&hit.text, 80)),
     ("source", |hit| provenance(hit.source.as_ref())),
+    ("by", |hit| text(&hit.written_by)),
     ("id", |hit| id(&hit.handle)),
 ];
 
@@ -24,6 +25,7 @@ const RECORDS: &Columns<Snippet> = &[
     ("id", |record| id(&record.handle)),
     ("text", |record| clip(&record.text, 60)),
     ("source", |record| provenance(record.source.as_ref())),
+    ("by", |record| text(&record.written_by)),
     ("created", |record| moment(record.created_at)),
 ];
 
@@ -46,8 +48,11 @@ pub(crate) fn record(answer: &GetResponse) -> String {
     for (label, value) in [
         ("id", id(&record.handle)),
         ("source", provenance(source)),
+        ("claimed", provenance(record.claimed_source.as_deref())),
+        ("written", record.written_by.as_ref().map(|by| format!("by {by}")).unwrap_or_default()),
         ("asserted", text(&source.and_then(|source| source.asserted_by.as_ref()))),
         ("corrected", corrected(record)),
+        ("happened", text(&record.happened_at)),
         ("created", text(&record.created_at)),
         ("updated", text(&record.updated_at)),
         ("summary", text(&record.summary)),
@@ -60,11 +65,12 @@ pub(crate) fn record(answer: &GetResponse) -> String {
     printable(&format!("{}\n\n{}", lines.join("\n"), record.text))
 }
 
-/// Who corrected a record, and from which one; empty where that is not known.
+/// Who corrected a record, when, and from which one; empty where that is not known.
 fn corrected(record: &Snippet) -> String {
     let corrected = record.corrected.as_ref();
-    let said =
-        corrected.map(|corrected| format!("by {} from {}", corrected.by, id(&corrected.from)));
+    let said = corrected.map(|corrected| {
+        format!("by {} at {} from {}", corrected.by, corrected.at, id(&corrected.from))
+    });
     said.unwrap_or_default()
 }
 

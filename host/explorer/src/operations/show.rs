@@ -130,7 +130,11 @@ fn wrong(view: &View, operation: &Operation, error: &OperationError) -> Markup {
         Code::BudgetExceeded => Some((view.at(&["budgets"]), "Budgets")),
         Code::ReviewRequired => Some((view.at(&["reviews"]), "Review queue")),
         Code::Forbidden => Some((view.at(&["tokens"]), "Tokens")),
-        Code::InvalidRequest | Code::NotFound | Code::CompanyErased | Code::Host => None,
+        Code::InvalidRequest
+        | Code::NotFound
+        | Code::CompanyErased
+        | Code::Outdated
+        | Code::Host => None,
         _ => binding(),
     };
     html! {
@@ -239,10 +243,7 @@ async fn records(
     let is_answer = matches!(operation.kind, OperationKind::Query | OperationKind::List)
         && operation.outcome == Outcome::Succeeded;
     let returned = match is_answer && !operation.records.is_empty() {
-        true => {
-            let control = view.service.control();
-            Some(control.explain_operation(&view.caller, &view.company, operation.id, false).await?)
-        }
+        true => Some(view.service.control().explained(operation).await?),
         false => None,
     };
     Ok(html! {
@@ -274,7 +275,13 @@ fn returned_records(
         });
         Row::new()
             .cell(number("Rank"), html! { (one.rank) })
-            .cell("Record", record_link(view, binding, &one.handle))
+            .cell(
+                "Record",
+                html! {
+                    (record_link(view, binding, &one.handle))
+                    @if one.is_omitted { " left out of the block by its token budget" }
+                },
+            )
             .cell(
                 "Since then",
                 html! { (words(one.state.as_str())) @if let Some(by) = by { " " (by) } },

@@ -181,6 +181,7 @@ fn rows(
         let row = if names_binding { row.cell("Binding", html! { (binding) }) } else { row };
         row.maybe(wide("Summary"), item.summary.as_deref().map(|summary| clipped(summary, 80)))
             .maybe(wide("Source"), item.source.as_ref().map(|source| source_link(view, source)))
+            .maybe(wide("By"), item.written_by.as_ref().map(|by| html! { (by) }))
             .maybe("Created", item.created_at.map(|at| time(at, view.now)))
             .maybe(wide("Updated"), item.updated_at.map(|at| time(at, view.now)))
     });

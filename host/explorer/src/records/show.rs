@@ -51,7 +51,7 @@ pub(crate) async fn show(record: RecordView<permission::Get>) -> Result<Response
                 (panel("about", "Details", about(&record, &found, row.as_ref())))
                 (panel(
                     "source", "Source",
-                    source_details(&record, found.source.as_ref(), row.as_ref()),
+                    source_details(&record, &found, row.as_ref()),
                 ))
                 @if let Some(touched) = touched { (touched.panel(&record)) }
             }
@@ -82,6 +82,7 @@ fn about<P>(record: &RecordView<P>, found: &Snippet, row: Option<&RecordRow>) ->
         .row("Binding", binding)
         .row("Provider", record.handle.provider_key.as_str())
         .row("Record ID", html! { code { (record.id) } })
+        .maybe("Happened", found.happened_at.map(moment))
         .maybe("Created", found.created_at.map(moment))
         .maybe("Updated", found.updated_at.map(moment))
         .maybe(
@@ -105,11 +106,26 @@ fn about<P>(record: &RecordView<P>, found: &Snippet, row: Option<&RecordRow>) ->
 fn corrected_from<P>(record: &RecordView<P>, corrected: &Corrected) -> Markup {
     let from = &corrected.from.provider_record_id;
     let href = record_path(record, &record.binding, from, &record.scope);
-    html! { "by " (corrected.by) " from " a href=(href) { code { (from) } } }
+    html! {
+        "by " (corrected.by) ", " (record.moment(corrected.at)) ", from "
+        a href=(href) { code { (from) } }
+    }
 }
 
-fn source_details(view: &View, source: Option<&SourceRef>, row: Option<&RecordRow>) -> Markup {
-    let Some(source) = source else { return html! { p.soft { "No source." } } };
+fn source_details(view: &View, found: &Snippet, row: Option<&RecordRow>) -> Markup {
+    html! {
+        @match &found.source {
+            Some(source) => (of_source(view, source, row)),
+            None => p.soft { "No source that the host knows." }
+        }
+        @if let Some(claimed) = &found.claimed_source {
+            p.help { "Its provider says otherwise; that is not checked:" }
+            (of_source(view, claimed, None))
+        }
+    }
+}
+
+fn of_source(view: &View, source: &SourceRef, row: Option<&RecordRow>) -> Markup {
     let agent = row.and_then(|row| row.scope.agent_id.as_ref()).map(AgentId::as_str);
     let details = Details::default()
         .row("Source", source_link(view, source))

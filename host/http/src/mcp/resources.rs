@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::error::McpError;
 use super::request_scope::RequestScope;
-use super::results::{Source, shown_metadata};
+use super::results::{CorrectedBy, Source, shown_metadata};
 use super::uri;
 use memhost_core::{Act, Service};
 use memhost_types::foreign::{one_line, visible, visible_lines};
@@ -111,9 +111,13 @@ fn meta(record: &Snippet) -> MetaObject {
     let members = [
         ("summary", json!(record.summary.as_deref().map(visible_lines))),
         ("source", json!(record.source.as_ref().map(Source::from))),
+        ("claimedSource", json!(record.claimed_source.as_deref().map(Source::from))),
+        ("writtenBy", json!(record.written_by)),
+        ("corrected", json!(record.corrected.as_ref().map(CorrectedBy::from))),
         ("metadata", json!(record.metadata.clone().map(shown_metadata))),
         ("createdAt", json!(record.created_at)),
         ("updatedAt", json!(record.updated_at)),
+        ("happenedAt", json!(record.happened_at)),
     ];
     let known = members.into_iter().filter(|(_, value)| !value.is_null());
     let mut meta = MetaObject::default();

@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::uri::uri;
 use memhost_types::foreign::{visible, visible_lines};
 use memhost_types::{
-    BrowsePage, CorrectResponse, ForgetEffect, ForgetResponse, Job, JsonObject, RecordHandle,
-    Snippet, SourceRef,
+    BrowsePage, CorrectResponse, Corrected, ForgetEffect, ForgetResponse, Job, JsonObject,
+    RecordHandle, Snippet, SourceRef,
 };
 
 /// A record by its names.
@@ -138,6 +138,18 @@ pub(super) struct FoundRecord {
     /// Where it came from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) source: Option<Source>,
+    /// Where its provider says that it came from, where the host does not know the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) claimed_source: Option<Source>,
+    /// The principal that wrote it last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) written_by: Option<String>,
+    /// Who corrected it last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) corrected: Option<CorrectedBy>,
+    /// All of this for the text.
+    #[serde(skip)]
+    pub(super) provenance: String,
     /// Free-form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) metadata: Option<JsonObject>,
@@ -149,11 +161,39 @@ pub(super) struct FoundRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "date-time"))]
     pub(super) updated_at: Option<String>,
+    /// When the event happened that it is of: RFC 3339, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "date-time"))]
+    pub(super) happened_at: Option<String>,
+}
+
+/// Who corrected a record, and when.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CorrectedBy {
+    /// The principal.
+    pub(super) by: String,
+    /// RFC 3339, UTC.
+    #[schemars(extend("format" = "date-time"))]
+    pub(super) at: String,
+    /// The record before; the record itself where it was changed in place.
+    pub(super) from: String,
+}
+
+impl From<&Corrected> for CorrectedBy {
+    fn from(corrected: &Corrected) -> Self {
+        Self {
+            by: shown(&corrected.by.to_string()),
+            at: corrected.at.to_string(),
+            from: corrected.from.provider_record_id.as_str().to_owned(),
+        }
+    }
 }
 
 impl FoundRecord {
     /// A record whose text is cut after so many characters.
     pub(super) fn of(snippet: Snippet, most: usize) -> Self {
+        let provenance = snippet.provenance().join(", ");
         let end = snippet.text.char_indices().nth(most).map(|(at, _)| at);
         let mut text = snippet.text;
         if let Some(end) = end {
@@ -168,9 +208,14 @@ impl FoundRecord {
             score: snippet.score.map(shortened),
             summary: snippet.summary.as_deref().map(shown_lines),
             source: snippet.source.as_ref().map(Source::from),
+            claimed_source: snippet.claimed_source.as_deref().map(Source::from),
+            written_by: snippet.written_by.as_ref().map(|by| shown(&by.to_string())),
+            corrected: snippet.corrected.as_ref().map(CorrectedBy::from),
+            provenance,
             metadata: snippet.metadata.map(shown_metadata),
             created_at: snippet.created_at.map(|at| at.to_string()),
             updated_at: snippet.updated_at.map(|at| at.to_string()),
+            happened_at: snippet.happened_at.map(|at| at.to_string()),
         }
     }
 }

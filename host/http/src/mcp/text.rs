@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use super::arguments::CHARS;
 use super::results::{
-    BrowseResult, CorrectResult, ForgetResult, FoundRecord, JobsResult, NoteResult, SearchResult,
+    BrowseResult, CorrectResult, ForgetResult, JobsResult, NoteResult, SearchResult,
 };
 use memhost_types::foreign::{block, name, quoted};
 use memhost_types::{ForgetEffect, counted};
@@ -25,7 +25,11 @@ pub(super) fn searched(answer: &SearchResult, most: u32) -> String {
     };
     for record in &answer.records {
         let (id, text_of_it) = (name(&record.id), block(&record.text));
-        let _ = write!(text, "\n\n[{id}]{}\n{text_of_it}", provenance(record));
+        let provenance = match record.provenance.as_str() {
+            "" => String::new(),
+            known => format!(" ({known})"),
+        };
+        let _ = write!(text, "\n\n[{id}]{provenance}\n{text_of_it}");
         if record.is_cut {
             text.push_str(&match most < CHARS.1 {
                 true => format!("\n(cut here; `maxChars` up to {} shows more of it)", CHARS.1),
@@ -41,27 +45,6 @@ pub(super) fn searched(answer: &SearchResult, most: u32) -> String {
         }
     }
     text
-}
-
-/// When, and from where.
-fn provenance(record: &FoundRecord) -> String {
-    let when = record.updated_at.as_ref().or(record.created_at.as_ref());
-    let mut parts: Vec<String> =
-        when.and_then(|at| at.get(..10)).map(str::to_owned).into_iter().collect();
-    if let Some(source) = &record.source {
-        parts.push(source.kind.replace('_', " "));
-        for (what, id) in [
-            ("issue", &source.issue_id),
-            ("comment", &source.comment_id),
-            ("document", &source.document_key),
-            ("run", &source.run_id),
-            ("from", &source.external_ref),
-            ("asserted by", &source.asserted_by),
-        ] {
-            parts.extend(id.as_ref().map(|id| format!("{what} {}", name(id))));
-        }
-    }
-    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
 
 /// What an agent is told of a record that waits: otherwise it would search for it, and write it

@@ -103,6 +103,9 @@ codes! {
     ReviewRequired = "review_required", Conflict,
         "A person must approve it first.",
         "Decide about it in the review queue.";
+    Outdated = "outdated", Conflict,
+        "Its source or its scope was forgotten, or something newer took its place, after it happened.",
+        "Nothing needs to be done.";
     BindingExists = "binding_exists", Conflict,
         "A binding of this company has this key already.",
         "Choose another key, or change that binding.";

@@ -495,6 +495,28 @@ async fn sums_are_grouped_and_add_up_to_their_total() {
 }
 
 #[tokio::test]
+async fn an_agent_is_one_row_whoever_names_it() {
+    let host = Host::new().await;
+    let asked = [
+        json!({"scope": {"companyId": "acme", "agentId": "ada"}}),
+        json!({"principal": "agent:ada"}),
+        json!({"principal": "integration:gw as agent:ada"}),
+        json!({"principal": "operator"}),
+    ];
+    for (number, fields) in (1..).zip(&asked) {
+        host.run(operation(number, NOON, fields)).await;
+    }
+    let group_by = GroupBy::parse_list("agent").unwrap();
+    let query = SumsQuery { group_by, ..SumsQuery::default() };
+    let rows = host.ledger.sums(&acme(), &query, &[]).await.unwrap().rows;
+    let rows: Vec<(&str, u64)> = rows
+        .iter()
+        .map(|row| (row.agent_id.as_deref().unwrap(), row.sums.counts.operations))
+        .collect();
+    assert_eq!(rows, [("ada", 3), ("operator", 1)]);
+}
+
+#[tokio::test]
 async fn the_first_day_of_a_query_is_not_after_its_last() {
     let host = Host::new().await;
     let day = |day: &str| Some(day.parse().unwrap());

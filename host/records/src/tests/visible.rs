@@ -18,6 +18,8 @@ pub(super) fn snippet(id: &str, scope: Option<Scope>) -> Snippet {
         expires_at: None,
         scope,
         claimed_source: None,
+        written_by: None,
+        happened_at: None,
         corrected: None,
     }
 }

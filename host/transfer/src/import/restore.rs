@@ -17,7 +17,7 @@ use crate::Transfer;
 use memhost_access::Caller;
 use memhost_ports::new_id;
 use memhost_queues::Reviews;
-use memhost_records::{Owner, Records, Since};
+use memhost_records::{Mark, Owner, Records, Since};
 use memhost_registry::NewActivity;
 use memhost_store::{self as store, Change, Table};
 use memhost_tenancy::ServiceError;
@@ -208,10 +208,12 @@ impl Importing<'_> {
                 if self.is_forgotten(&staged, &row).await? {
                     return Ok(());
                 }
+                let mark = self.keep_private(&staged, &mut row).await?;
                 row.binding_id = staged.id;
                 let encoded = store::encode("record row", &*row)?;
                 let mut changes =
                     vec![Change::insert(Table::Records, Records::key_of(&row), encoded)];
+                changes.extend(mark.map(|mark| mark.write()).transpose()?.map(Change::from));
                 changes.extend(Records::index_of(&row).into_iter().map(Change::from));
                 self.write(&changes).await
             }
@@ -224,6 +226,24 @@ impl Importing<'_> {
             Row::Review(item) => self.hold_again(*item).await,
             _ => Ok(()),
         }
+    }
+
+    /// A record that is private here stays so: the row of the file gets the readers that it has
+    /// now. Answers the mark that its owner has private records.
+    async fn keep_private(
+        &self,
+        staged: &Binding,
+        row: &mut RecordRow,
+    ) -> Result<Option<Mark>, ServiceError> {
+        let restoring = self.restoring.as_ref();
+        let Some((present, _)) = restoring.and_then(|known| known.staged.get(&staged.key)) else {
+            return Ok(None);
+        };
+        let record = &row.handle.provider_record_id;
+        let Some(now) = self.service.records.row(present, record).await? else { return Ok(None) };
+        let Some(owner) = Owner::of_row(&now) else { return Ok(None) };
+        (row.visibility, row.scope) = (now.visibility, now.scope);
+        Ok(Some(Mark::owns(self.company, staged.id, owner)))
     }
 
     /// What waited for a person when the file was made waits again, unless somebody has approved

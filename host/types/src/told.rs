@@ -1,0 +1,62 @@
+//! Where a record came from and who answers for it, in the words of every surface that shows it as
+//! text: recall, MCP and the command line.
+
+use jiff::Timestamp;
+
+use super::foreign::name;
+use super::{Snippet, SourceRef};
+
+impl Snippet {
+    /// When what it says was said: when its event happened, else when it was written last.
+    pub fn told_at(&self) -> Option<Timestamp> {
+        self.happened_at.or(self.updated_at).or(self.created_at)
+    }
+
+    /// Its source, its writer, its day and its last correction, a phrase each. What others wrote in
+    /// them is quoted.
+    pub fn provenance(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        if let Some(source) = &self.source {
+            told.extend(named(source));
+        }
+        if let Some(claimed) = &self.claimed_source {
+            let claims = named(claimed).join(", ");
+            told.push(format!("its provider says: {claims}"));
+        }
+        let asserted = self.source.as_ref().and_then(|source| source.asserted_by.as_deref());
+        let writer = self.written_by.as_ref().map(ToString::to_string);
+        told.extend(asserted.map(|by| format!("asserted by {}", name(by))));
+        // Who writes asserts it, mostly.
+        told.extend(
+            writer
+                .filter(|writer| asserted != Some(writer.as_str()))
+                .map(|writer| format!("written by {}", name(&writer))),
+        );
+        let day = |at: Timestamp| at.strftime("%Y-%m-%d").to_string();
+        told.extend(self.told_at().map(day));
+        told.extend(self.corrected.as_ref().map(|corrected| {
+            format!("corrected by {} on {}", name(&corrected.by.to_string()), day(corrected.at))
+        }));
+        told
+    }
+}
+
+/// The ids of a source, or its kind where it has none.
+fn named(source: &SourceRef) -> Vec<String> {
+    let ids = [
+        ("comment", &source.comment_id),
+        ("document", &source.document_key),
+        ("issue", &source.issue_id),
+        ("run", &source.run_id),
+        ("activity", &source.activity_id),
+        ("from", &source.external_ref),
+    ];
+    let named: Vec<String> = ids
+        .into_iter()
+        .filter_map(|(what, id)| Some(format!("{what} {}", name(id.as_deref()?))))
+        .collect();
+    match named.is_empty() {
+        true => vec![source.kind.as_str().replace('_', " ")],
+        false => named,
+    }
+}
