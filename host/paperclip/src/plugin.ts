@@ -9,10 +9,20 @@ import { outside, Pump } from "./capture/pump";
 import { settingsOf, type Settings } from "./config";
 import type { Worker } from "./context";
 import { Ledger } from "./ledger";
-import { saying } from "./memhost/client";
-import { backAddress, dataRoot, directoryOf, keepBackAddress, makePrivate } from "./memhost/directories";
-import { Elsewhere } from "./memhost/elsewhere";
-import { MemhostProcess, type Running } from "./memhost/process";
+import { Lead } from "./lead";
+import { saying, type Running } from "./memhost/client";
+import {
+  backAddress,
+  dataRoot,
+  directoryOf,
+  dropServing,
+  keepBackAddress,
+  keepServing,
+  makePrivate,
+  serving,
+} from "./memhost/directories";
+import { Elsewhere, type Place } from "./memhost/elsewhere";
+import { MemhostProcess } from "./memhost/process";
 import { Memory } from "./memory";
 import { Recalls } from "./recall";
 import { answer } from "./routes";
@@ -48,11 +58,15 @@ const FOLLOW_MS = 60_000;
 /** How often agents' instructions are brought up to date. */
 const INSTRUCT_MS = 3_600_000;
 
+const NEIGHBOUR = "the memhost of another server of this Paperclip";
+
 export interface Environment {
   pluginId: string;
   searchPath: string;
   from: string;
   dataRoot?: string;
+  /** The machine and the process of this server, where they are not those of this process. */
+  server?: string;
 }
 
 export class MemhostPlugin implements Worker {
@@ -66,9 +80,17 @@ export class MemhostPlugin implements Worker {
   readonly spending: Spending;
   private readonly rows = new Map<string, Settings>();
   private readonly kept = new Map<string, Settings>();
+  private readonly told = new Map<string, string>();
+  private readonly lead: Lead;
   private readonly timer: NodeJS.Timeout;
   private elsewhere: Elsewhere | null = null;
+  /** Whether this server serves and takes in memory, and not another one on the same database; null: not known yet. */
+  private leads: boolean | null = null;
+  /** The machine of the server that does. */
+  private leader = "";
+  private stopped = false;
   private followedAt = 0;
+  private rereadAt = Date.now();
   private instructedAt = 0;
   private readonly instructed = new Set<string>();
 
@@ -79,6 +101,7 @@ export class MemhostPlugin implements Worker {
     const settings = (companyId: string): Settings => this.settings(companyId);
     this.directory = directoryOf(environment.dataRoot ?? dataRoot(), environment.pluginId);
     this.ledger = new Ledger(ctx);
+    this.lead = new Lead(ctx, environment.server);
     this.recalls = new Recalls(ctx, this.memory, this.ledger, settings);
     this.activity = new Activity(ctx, (companyId) => this.rows.has(companyId));
     this.spending = new Spending(this);
@@ -89,6 +112,7 @@ export class MemhostPlugin implements Worker {
       ledger: this.ledger,
       settings,
       configured: () => [...this.rows.keys()],
+      leads: () => this.leads === true,
       onSent: (companyId, items) => this.activity.captured(companyId, items),
       afterwards: async () => {
         await this.spending.run();
@@ -101,7 +125,10 @@ export class MemhostPlugin implements Worker {
       directory: this.directory,
       searchPath: environment.searchPath,
       from: environment.from,
-      onUp: (running) => void outside(() => this.up(running)),
+      onUp: (running) => {
+        keepServing(this.directory, running);
+        void outside(() => this.up(running));
+      },
       onDown: (error) => this.down(error),
     });
     for (const event of EVENTS) ctx.events.on(event, async () => void this.pump.wake());
@@ -116,10 +143,44 @@ export class MemhostPlugin implements Worker {
         this.wrote(companyId, what, count, { agentId, runId, issueId }),
     });
     registerPages(this);
-    this.timer = setInterval(() => void this.pump.wake(), TICK_MS);
+    this.timer = setInterval(() => void outside(() => this.tick()), TICK_MS);
     this.timer.unref();
-    outside(() => this.process.start());
+    outside(() => this.begin());
     outside(() => this.recoverLater(RECOVER_TRIES));
+  }
+
+  /** Finds out who leads, as soon as Paperclip's database answers. */
+  private begin(): void {
+    void this.takeTurns().catch((error: unknown) => {
+      this.memory.down(`Paperclip's database does not answer: ${saying(error)}`);
+      if (!this.stopped) setTimeout(() => this.begin(), RECOVER_MS).unref();
+    });
+  }
+
+  private async tick(): Promise<void> {
+    // Without an answer everything stays as it is: whoever leads cannot write either.
+    if (this.leads !== null) await this.takeTurns().catch(() => undefined);
+    await this.reread();
+    await this.pump.wake();
+  }
+
+  /** Serves memory, or uses that of the server that does. */
+  private async takeTurns(): Promise<void> {
+    const { isOurs, machine } = await this.lead.ask();
+    this.leader = machine;
+    if (this.stopped || this.leads === isOurs) return;
+    this.leads = isOurs;
+    await this.choose();
+  }
+
+  /** Settings that were saved at another server on this database. */
+  private async reread(): Promise<void> {
+    if (Date.now() - this.rereadAt < FOLLOW_MS) return;
+    this.rereadAt = Date.now();
+    for (const [id, told] of this.told) {
+      const row = await this.ctx.config.get(id).catch(() => null);
+      if (row !== null && told === this.told.get(id) && JSON.stringify(row) !== told) await this.configChanged(row, id);
+    }
   }
 
   /** Paperclip tells the settings when it starts the plugin, and not when it starts a worker again that crashed. */
@@ -217,6 +278,7 @@ export class MemhostPlugin implements Worker {
     const before = this.settings(companyId);
     const settings = settingsOf(row);
     this.rows.set(companyId, settings);
+    this.told.set(companyId, JSON.stringify(row));
     await this.linkBack();
     await this.choose();
     if (this.ledger.store !== "") {
@@ -230,24 +292,40 @@ export class MemhostPlugin implements Worker {
     void this.pump.wake(true);
   }
 
-  /** Uses the memhost elsewhere that a company's settings name, for all companies; else our own. */
+  /** Uses the memhost that a company's settings name, for all companies; else that of the server that leads. */
   private async choose(): Promise<void> {
     const [companyId, named] = [...this.rows].find(([, { memhostUrl }]) => memhostUrl !== null) ?? [];
     const url = named?.memhostUrl ?? null;
-    if (url === (this.elsewhere?.url ?? null)) return;
+    if (url === null && this.leads === null) return;
+    const name = url !== null ? `the memhost at ${url}` : this.leads === true ? null : NEIGHBOUR;
+    if (name === (this.elsewhere?.name ?? null) && (name !== null || this.process.state.phase !== "idle")) return;
     this.elsewhere?.stop();
     this.elsewhere = null;
     this.memory.down("another memhost is used");
-    if (url === null) return outside(() => this.process.restart());
+    if (name === null) return outside(() => this.process.restart());
     await this.process.stop();
+    if (this.leads === true) dropServing(this.directory);
     const token = async (): Promise<string> => {
       const reference = this.rows.get(companyId ?? "")?.memhostToken ?? null;
       if (reference === null) throw new Error("its operator token is not in the settings");
       return this.ctx.secrets.resolve(reference, { companyId, configPath: "memhostToken" });
     };
+    let known: string | null = null;
+    const find = async (): Promise<Place> => {
+      if (url === null) {
+        const found = serving(this.directory);
+        if (found === null)
+          throw new Error(
+            `it is on ${this.leader}; for several machines, run a memhost for all of them and give its address in the settings`,
+          );
+        return { runtime: found.runtime, control: found.control, token: found.token, pid: found.pid };
+      }
+      if (known === null || !this.memory.isUp) known = await token();
+      return { runtime: url, control: url, token: known, pid: 0 };
+    };
     this.elsewhere = new Elsewhere(
-      url,
-      token,
+      name,
+      find,
       (running) => void outside(() => this.up(running)),
       (error) => this.down(error),
     );
@@ -264,7 +342,12 @@ export class MemhostPlugin implements Worker {
       null;
     return {
       status: phase === "up" && trouble === null ? "ok" : "degraded",
-      message: trouble === null ? `memhost is ${phase}` : phase === "up" ? trouble : `memhost is ${phase}: ${trouble}`,
+      message:
+        trouble === null
+          ? `memhost is ${phase}${this.elsewhere?.name === NEIGHBOUR ? ", served by another server of this Paperclip" : ""}`
+          : phase === "up"
+            ? trouble
+            : `memhost is ${phase}: ${trouble}`,
       details: { ...this.process.state, pump: { ...this.pump.state } },
     };
   }
@@ -312,7 +395,7 @@ export class MemhostPlugin implements Worker {
     if (first === undefined || (present !== null && origins.includes(present))) return;
     makePrivate(this.directory);
     keepBackAddress(this.directory, first);
-    if (this.elsewhere !== null || this.process.state.phase === "starting") return;
+    if (this.elsewhere !== null || ["idle", "starting"].includes(this.process.state.phase)) return;
     this.memory.down("memhost is started again with the address of Paperclip");
     await this.process.stop();
     outside(() => this.process.restart());
@@ -327,8 +410,12 @@ export class MemhostPlugin implements Worker {
 
   async stop(): Promise<void> {
     clearInterval(this.timer);
+    this.stopped = true;
     this.elsewhere?.stop();
     this.memory.down("the plugin stops");
     await this.process.stop();
+    if (this.leads !== true) return;
+    if (this.elsewhere === null) dropServing(this.directory);
+    await this.lead.release().catch(() => undefined);
   }
 }

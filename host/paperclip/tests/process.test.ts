@@ -5,7 +5,8 @@ import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { findMemhost, PLATFORM_PACKAGE } from "../src/memhost/binary";
 import { backAddress, directoryOf, keepBackAddress } from "../src/memhost/directories";
-import { MemhostProcess, type Running } from "../src/memhost/process";
+import type { Running } from "../src/memhost/client";
+import { MemhostProcess } from "../src/memhost/process";
 
 let root: string;
 let made: MemhostProcess[] = [];

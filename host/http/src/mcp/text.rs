@@ -143,6 +143,7 @@ pub(super) fn jobs(answer: &JobsResult) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::results::FoundRecord;
     use super::*;
     use memhost_types::Snippet;
 
@@ -163,7 +164,7 @@ mod tests {
         let text = searched(&found(100), 100);
         assert_eq!(
             text,
-            "1 record:\n\n[\"r 1\"] (2026-11-20, issue comment, issue i7, comment c1)\n\
+            "1 record:\n\n[\"r 1\"] (comment c1, issue i7, 2026-11-20)\n\
              > äöüß and more"
         );
         let cut = searched(&found(4), 4);

@@ -26,6 +26,8 @@ export interface PumpOptions {
   settings(companyId: string): Settings;
   /** Companies that have a configuration row: Paperclip gives documents of these only. */
   configured(): string[];
+  /** Whether this server takes in what is new; another one on the same database may do it. */
+  leads?(): boolean;
   /** Work that belongs to each round, such as costs. */
   afterwards?(): Promise<void>;
   onSent?(companyId: string, items: Item[]): Promise<void>;
@@ -73,7 +75,7 @@ export class Pump {
   private async rounds(): Promise<void> {
     do {
       this.again = false;
-      if (!this.options.memory.isUp || this.options.ledger.store === "") return;
+      if (!this.options.memory.isUp || this.options.ledger.store === "" || !(this.options.leads?.() ?? true)) return;
       const everything = this.wantsEverything;
       this.wantsEverything = false;
       try {

@@ -12,6 +12,13 @@ export interface Address {
   token: string;
 }
 
+/** A running memhost. */
+export interface Running extends Address {
+  storeId: string;
+  /** 0: it runs on another machine, or is nobody's child. */
+  pid: number;
+}
+
 /** A call that memhost refused, or that did not reach it (status 0). */
 export class MemhostError extends Error {
   constructor(

@@ -1,7 +1,8 @@
 // Where the plugin's memhost keeps its data: below the user's data directory, by plugin id.
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
+import type { Running } from "./client";
 
 /** The directory of all plugin ids. The worker has no HOME; `homedir` asks the system. */
 export function dataRoot(environment: NodeJS.ProcessEnv = process.env): string {
@@ -56,4 +57,22 @@ export function keepBackAddress(directory: string, origin: string): void {
 
 export function makePrivate(directory: string): void {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
+}
+
+/** Where the memhost of the server that leads can be reached: for other servers of this machine, and only this user. */
+export function keepServing(directory: string, running: Running): void {
+  keep(directory, "serving.json", JSON.stringify(running));
+}
+
+export function dropServing(directory: string): void {
+  rmSync(path.join(directory, "serving.json"), { force: true });
+}
+
+/** Null: no server of this machine serves. */
+export function serving(directory: string): Running | null {
+  try {
+    return JSON.parse(readFileSync(path.join(directory, "serving.json"), "utf8")) as Running;
+  } catch {
+    return null;
+  }
 }

@@ -1,20 +1,18 @@
-// A memhost that runs elsewhere: asks it whether it is there, and says when that changes.
-import type { Running } from "./process";
-import { saying } from "./client";
+// A memhost that another program started: asks it whether it is there, and says when that changes.
+import { saying, type Running } from "./client";
 
-interface Info {
-  storeId: string;
-  version: string;
-}
+/** Where it is. */
+export type Place = Omit<Running, "storeId">;
 
 export class Elsewhere {
   private timer: NodeJS.Timeout | null = null;
-  private is: boolean | null = null;
-  private why = "";
+  private is: string | null = null;
+  private why: string | null = null;
 
   constructor(
-    readonly url: string,
-    private readonly token: () => Promise<string>,
+    /** What it is called in messages. */
+    readonly name: string,
+    private readonly find: () => Promise<Place>,
     private readonly onUp: (running: Running) => void,
     private readonly onDown: (error: string) => void,
     private readonly everyMs = 5000,
@@ -33,17 +31,20 @@ export class Elsewhere {
 
   private async look(): Promise<void> {
     try {
-      const answer = await fetch(`${this.url}/info`, { signal: AbortSignal.timeout(4000) });
+      const place = await this.find();
+      const answer = await fetch(`${place.runtime}/info`, { signal: AbortSignal.timeout(4000) });
       if (!answer.ok) throw new Error(`it answered ${answer.status}`);
-      const { storeId } = (await answer.json()) as Info;
-      if (this.is === true || this.timer === null) return;
-      const token = await this.token();
-      this.is = true;
-      this.onUp({ runtime: this.url, control: this.url, token, storeId, pid: 0 });
+      const { storeId } = (await answer.json()) as Running;
+      // It may have been started again, with another address and token.
+      const is = JSON.stringify(place);
+      if (this.is === is || this.timer === null) return;
+      this.is = is;
+      this.why = null;
+      this.onUp({ ...place, storeId });
     } catch (error) {
-      const why = `the memhost at ${this.url} cannot be used: ${saying(error)}`;
-      if (this.timer === null || (this.is === false && this.why === why)) return;
-      this.is = false;
+      const why = `${this.name} cannot be used: ${saying(error)}`;
+      if (this.timer === null || this.why === why) return;
+      this.is = null;
       this.why = why;
       this.onDown(why);
     }

@@ -4,11 +4,12 @@ import { randomBytes } from "node:crypto";
 import { existsSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { clip } from "../capture/text";
-import type { Address } from "./client";
+import type { Running } from "./client";
 import { findMemhost, PLATFORM_PACKAGE } from "./binary";
 import { backAddress, keepPort, lastPort, makePrivate } from "./directories";
 
-export type Phase = "starting" | "up" | "missing" | "down" | "stopped";
+/** `idle`: nobody has started it yet. */
+export type Phase = "idle" | "starting" | "up" | "missing" | "down" | "stopped";
 
 export interface ProcessState {
   phase: Phase;
@@ -17,12 +18,6 @@ export interface ProcessState {
   restarts: number;
   version: string | null;
   error: string | null;
-}
-
-/** A running memhost. */
-export interface Running extends Address {
-  storeId: string;
-  pid: number;
 }
 
 export interface ProcessOptions {
@@ -48,7 +43,7 @@ interface Printed {
 
 export class MemhostProcess {
   state: ProcessState = {
-    phase: "starting",
+    phase: "idle",
     pid: null,
     since: new Date().toISOString(),
     restarts: 0,

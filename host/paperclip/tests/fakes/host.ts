@@ -10,7 +10,9 @@ const here = import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathna
 export const NAMESPACE = "plugin_memhost_d7b1543049";
 
 const CORE = readFileSync(path.join(here, "core.sql"), "utf8");
-const MIGRATION = readFileSync(path.join(here, "../../migrations/001_ledger.sql"), "utf8");
+const MIGRATIONS = ["001_ledger", "002_lead"]
+  .map((name) => readFileSync(path.join(here, `../../migrations/${name}.sql`), "utf8"))
+  .join(";");
 
 /** What a real server refuses; see its plugin-database.js. */
 function check(sql: string, params: unknown[], writes: boolean): void {
@@ -47,7 +49,7 @@ let shared: Promise<PGlite> | null = null;
 async function postgres(): Promise<PGlite> {
   shared ??= (async () => {
     const pg = new PGlite();
-    await pg.exec(`${CORE}; CREATE SCHEMA ${NAMESPACE}; ${MIGRATION}`);
+    await pg.exec(`${CORE}; CREATE SCHEMA ${NAMESPACE}; ${MIGRATIONS}`);
     return pg;
   })();
   const pg = await shared;

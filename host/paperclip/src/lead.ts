@@ -1,0 +1,65 @@
+// Which of several Paperclip servers on one database serves memory, and takes in what is new: the one that holds a lease.
+import { hostname } from "node:os";
+import type { Host } from "./paperclip/host";
+
+/** How long a server that does not answer keeps the others waiting, in seconds. */
+const LEASE_SECONDS = 30;
+
+export interface Leading {
+  isOurs: boolean;
+  /** The machine of the server that leads. */
+  machine: string;
+}
+
+const machineOf = (holder: string): string => holder.slice(0, holder.lastIndexOf(" "));
+
+/** Whether a worker of this machine has ended: nobody waits for its lease. */
+function hasEnded(holder: string): boolean {
+  if (machineOf(holder) !== hostname()) return false;
+  try {
+    process.kill(Number(holder.slice(holder.lastIndexOf(" ") + 1)), 0);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ESRCH";
+  }
+}
+
+export class Lead {
+  private readonly table: string;
+
+  constructor(
+    private readonly host: Host,
+    /** The machine and the process id. */
+    private readonly own = `${hostname()} ${process.pid}`,
+  ) {
+    this.table = `${host.db.namespace}.lead`;
+  }
+
+  /** Takes or keeps the lease where nobody else has it. */
+  async ask(): Promise<Leading> {
+    const known = await this.holder();
+    const isFree = known === null || known === this.own || hasEnded(known);
+    if (isFree)
+      await this.host.db.execute(
+        `INSERT INTO ${this.table} AS l (one, holder, until) VALUES (true, $1, now() + make_interval(secs => $2))
+         ON CONFLICT (one) DO UPDATE SET holder = excluded.holder, until = excluded.until
+         WHERE l.holder IN ($1, $3) OR l.until < now()`,
+        [this.own, LEASE_SECONDS, known ?? ""],
+      );
+    const holder = (isFree ? await this.holder() : known) ?? this.own;
+    return { isOurs: holder === this.own, machine: machineOf(holder) };
+  }
+
+  /** Gives it up, so that another server goes on at once. */
+  async release(): Promise<void> {
+    await this.host.db.execute(`UPDATE ${this.table} SET until = now() WHERE holder = $1`, [this.own]);
+  }
+
+  private async holder(): Promise<string | null> {
+    const rows = await this.host.db.query<{ holder: string }>(
+      `SELECT holder FROM ${this.table} WHERE until > now()`,
+      [],
+    );
+    return rows[0]?.holder ?? null;
+  }
+}
