@@ -10,7 +10,7 @@ import { disable, enable, type Step } from "./enable";
 import type { Enabling } from "./enabling";
 import { must, type Schemas } from "./memhost/client";
 import { leftovers } from "./memhost/leftovers";
-import { boardOf } from "./paperclip/board";
+import { boardOf, keyTrouble } from "./paperclip/board";
 import { agentsOf, isId, issueOf, namesOf } from "./paperclip/runs";
 import { handleOf, nameOf } from "./tools";
 
@@ -97,7 +97,9 @@ export function registerPages(plugin: Worker): void {
   ctx.data.register("settings", async (params) => {
     const companyId = companyIn(params);
     const { boardToken, memhostToken, ...settings } = plugin.settings(companyId);
+    const board = await boardOf(ctx, companyId, plugin.settings(companyId)).catch(() => null);
     return {
+      keyTrouble: board === null ? null : await keyTrouble(board),
       settings: { ...settings, hasBoardToken: boardToken !== null, hasMemhostToken: memhostToken !== null },
       health: plugin.health(),
       agents: await agentsOf(ctx, companyId),

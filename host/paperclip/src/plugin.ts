@@ -33,7 +33,7 @@ import { instruct } from "./instructions";
 import { isOutdated } from "./mcp";
 import { adopt, removeLeftovers } from "./memhost/leftovers";
 import { registerPages } from "./pages";
-import { boardOf } from "./paperclip/board";
+import { boardOf, keyTrouble } from "./paperclip/board";
 import { Spending } from "./costs";
 import { registerTools } from "./tools";
 
@@ -93,6 +93,8 @@ export class MemhostPlugin implements Worker {
   private rereadAt = Date.now();
   private instructedAt = 0;
   private readonly instructed = new Set<string>();
+  /** What is wrong with the board API keys of companies, as they were looked at last. */
+  private readonly keys = new Map<string, string | null>();
 
   constructor(
     readonly ctx: PluginContext,
@@ -250,6 +252,7 @@ export class MemhostPlugin implements Worker {
       try {
         const board = await boardOf(this.ctx, companyId, settings);
         if (board === null) continue;
+        if (!this.instructed.has(companyId)) this.keys.set(companyId, await keyTrouble(board));
         const with_ = { host: this.ctx, memory: this.memory, ledger: this.ledger, board, companyId, settings };
         if (mcp !== undefined && isOutdated(mcp, runtime)) await enable(with_);
         else await skillOfNew(with_);
@@ -339,6 +342,7 @@ export class MemhostPlugin implements Worker {
       (this.elsewhere === null ? this.process.state.error : this.memory.trouble) ??
       this.pump.state.error ??
       Object.values(this.pump.state.held)[0] ??
+      [...this.keys.values()].find((why) => why !== null) ??
       null;
     return {
       status: phase === "up" && trouble === null ? "ok" : "degraded",

@@ -20,6 +20,10 @@ export class Board {
     private readonly token: string | null,
   ) {}
 
+  get hasKey(): boolean {
+    return this.token !== null;
+  }
+
   /** The answer's body. A refusal is a BoardError that says what to do. */
   async ask<T>(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, body?: unknown): Promise<T> {
     let answer: Response;
@@ -55,6 +59,26 @@ export class Board {
         `Paperclip answered ${answer.status} to ${method} ${path}: ${clip(text, 300)}`,
       );
     return (text === "" ? null : JSON.parse(text)) as T;
+  }
+}
+
+const DAY_MS = 86_400_000;
+/** How long before its end a key is spoken of. */
+const SOON_DAYS = 7;
+const RENEW = "make another one with `paperclipai token board create` and save it in the settings";
+
+/** What is wrong with the board API key, or will be within a week; null: nothing. */
+export async function keyTrouble(board: Board): Promise<string | null> {
+  if (!board.hasKey) return null;
+  try {
+    const { keyId } = await board.ask<{ keyId: string | null }>("GET", "/cli-auth/me");
+    const keys = await board.ask<{ id: string; expiresAt: string | null }[]>("GET", "/board-api-keys");
+    const ends = keys.find(({ id }) => id === keyId)?.expiresAt ?? null;
+    if (ends === null || Date.parse(ends) - Date.now() > SOON_DAYS * DAY_MS) return null;
+    return `the board API key ends at ${ends.slice(0, 16).replace("T", " ")} UTC, and with it what was enabled is not kept up to date; ${RENEW}`;
+  } catch (error) {
+    const isRefused = error instanceof BoardError && [401, 403].includes(error.status);
+    return isRefused ? `the board API key is refused: it has ended, or was revoked; ${RENEW}` : null;
   }
 }
 

@@ -102,7 +102,7 @@ function Enable({ companyId, settings, onChanged }: Part) {
   );
 }
 
-function Form({ companyId, settings: { settings, agents: hired }, onChanged }: Part) {
+function Form({ companyId, settings: { settings, agents: hired, keyTrouble }, onChanged }: Part) {
   const toast = usePluginToast();
   const [url, setUrl] = useState(settings.paperclipUrl ?? "");
   const [key, setKey] = useState("");
@@ -173,6 +173,7 @@ function Form({ companyId, settings: { settings, agents: hired }, onChanged }: P
           value={key}
           onChange={setKey}
         />
+        {keyTrouble === null ? null : <Trouble>{keyTrouble}</Trouble>}
         <Field
           label="Address of Paperclip in browsers"
           help="Where the explorer's links lead, if browsers reach Paperclip at another address. For the whole Paperclip."

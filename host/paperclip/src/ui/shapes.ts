@@ -54,6 +54,8 @@ export interface SettingsAnswer {
     hasBoardToken: boolean;
     hasMemhostToken: boolean;
   };
+  /** What is wrong with the board API key, or will be within a week. */
+  keyTrouble: string | null;
   health: Overview["health"];
   agents: Overview["agents"];
   directory: string;
