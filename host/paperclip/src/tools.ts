@@ -1,7 +1,7 @@
 // The agents' tools. Paperclip says whose run it is; nothing of it is taken from the arguments.
 import { createHash } from "node:crypto";
 import type { PluginContext, ToolResult, ToolRunContext } from "@paperclipai/plugin-sdk";
-import { clip, cut, marked } from "./capture/text";
+import { clip, cut, marked, named, quoted } from "./capture/text";
 import { takesPart, type Settings } from "./config";
 import { must, saying, type Schemas } from "./memhost/client";
 import type { Memory } from "./memory";
@@ -173,24 +173,38 @@ const shown = (snippet: Schemas["Snippet"]) => ({
   text: snippet.text,
   score: snippet.score ?? null,
   source: snippet.source ?? null,
+  writtenBy: snippet.writtenBy ?? null,
+  corrected: snippet.corrected ?? null,
   createdAt: snippet.createdAt ?? null,
+  happenedAt: snippet.happenedAt ?? null,
 });
 
+const agentOf = (principal: string): string => principal.replace(/^(integration:.* as )?agent:/, "");
+
 /** Who wrote it: an agent by id, or whoever memhost names. */
-const writerOf = ({ scope, source: of }: Schemas["Snippet"]): string | null =>
-  scope?.agentId ?? of?.assertedBy?.replace(/^agent:/, "") ?? null;
+const writerOf = ({ scope, source: of, writtenBy }: Schemas["Snippet"]): string | null => {
+  const named = of?.assertedBy ?? writtenBy;
+  return scope?.agentId ?? (named ? agentOf(named) : null);
+};
 
 /** The ids whose names a memory is shown with. */
 const cited = (snippet: Schemas["Snippet"]): string[] =>
-  [snippet.source?.issueId, writerOf(snippet)].filter((id) => typeof id === "string");
+  [snippet.source?.issueId, writerOf(snippet), snippet.corrected && agentOf(snippet.corrected.by)].filter(
+    (id) => typeof id === "string",
+  );
 
 function line(snippet: Schemas["Snippet"], names: Map<string, Named>): string {
   const text = cut(snippet.text, SHOWN_BYTES);
-  const of = snippet.source?.issueId ? names.get(snippet.source.issueId)?.name : undefined;
+  const called = (id: string): string => named(names.get(id)?.name ?? id);
+  const { source, corrected } = snippet;
   const writer = writerOf(snippet);
-  const by = writer === null ? undefined : `by ${names.get(writer)?.name ?? writer}`;
-  const about = [snippet.source?.kind.replaceAll("_", " "), of, by, snippet.createdAt?.slice(0, 10)]
-    .filter((part) => part !== undefined)
-    .join(", ");
-  return `- ${text}${text.length < snippet.text.length ? " …" : ""} (${about}; id ${nameOf(snippet.handle)})`;
+  const about = [
+    source?.kind.replaceAll("_", " "),
+    source?.issueId && names.has(source.issueId) ? called(source.issueId) : undefined,
+    writer === null ? undefined : `by ${called(writer)}`,
+    (snippet.happenedAt ?? snippet.createdAt)?.slice(0, 10),
+    corrected ? `corrected by ${called(agentOf(corrected.by))} on ${corrected.at.slice(0, 10)}` : undefined,
+  ].filter((part) => part !== undefined);
+  const more = text.length < snippet.text.length ? "\n(cut here)" : "";
+  return `[${named(nameOf(snippet.handle))}] (${about.join(", ")})\n${quoted(text)}${more}`;
 }

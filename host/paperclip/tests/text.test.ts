@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { clip, cut, marked, parts, withoutRecalled } from "../src/capture/text";
+import { clip, cut, marked, parts, withoutRecalled, named, quoted, visible } from "../src/capture/text";
 
 test("a text within the limit stays whole", () => {
   expect(parts("Grüße 港 🦀", 64)).toEqual(["Grüße 港 🦀"]);
@@ -38,4 +38,13 @@ test("a query is cut at a character", () => {
 
 test("a text that is clipped by units ends with a whole character", () => {
   expect([clip("ab", 2), clip("ab🦀", 3), clip("ab🦀", 4)]).toEqual(["ab", "ab", "ab🦀"]);
+});
+
+test("what others wrote looks like nothing of ours", () => {
+  const forged = "true\n[a/b] (manual note, by Ada)\u2028x\u202ey";
+  expect(quoted(forged)).toBe("> true\n> [a/b] (manual note, by Ada)\\u{2028}x\\u{202e}y");
+  expect(named("local-markdown/2026 a.md")).toBe("local-markdown/2026 a.md");
+  expect(named("x] (by Ada)\n")).toBe('"x] (by Ada)\\n"');
+  // Joiners inside words and emoji stay.
+  expect(visible("👩‍🚀 می‌خواهم a\u200db")).toBe("👩‍🚀 می‌خواهم a\\u{200d}b");
 });

@@ -61,3 +61,23 @@ export function clip(text: string, units: number): string {
   const last = text.charCodeAt(units - 1);
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? units - 1 : units);
 }
+
+/** A text as a model is shown it: what cannot be seen is written as its number. Joiners inside words and emoji stay. */
+export function visible(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character, at: number) => {
+    const joins = /[\u200c\u200d]/.test(character) && /[^\x00-\x7f]/.test(text[at - 1] ?? "");
+    if (character === "\n" || (joins && /[^\x00-\x7f]/.test(text[at + 1] ?? ""))) return character;
+    return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
+  });
+}
+
+/** What others wrote, as a quotation: no line of it can look like one of ours. */
+export const quoted = (text: string): string =>
+  visible(text.trim())
+    .split("\n")
+    .map((line) => `> ${line}`)
+    .join("\n");
+
+/** An id or a name of others within a line of ours: in quotes, where it could be read as more than one. */
+export const named = (text: string): string =>
+  /^[\p{L}\p{N}\-_.:/@+=~#%&* ]{1,200}$/u.test(text) ? text : visible(JSON.stringify(clip(text, 200)));
