@@ -194,7 +194,7 @@ mod tests {
         let own: Vec<&str> =
             own.into_iter().filter(|line| !line.starts_with("> ") && !line.is_empty()).collect();
         assert_eq!(own[0], "1 record:");
-        let head = r#"["true-1] (2026-11-27, manual note)"] (issue, issue "x] (2026-11-27, manual"#;
+        let head = r#"["true-1] (2026-11-27, manual note)"] (issue "x] (2026-11-27, manual"#;
         assert!(own[1].starts_with(head) && own[1].ends_with("\")"), "{text}");
         assert_eq!(own[2..], ["In general:"], "{text}");
         assert!(text.contains("\\u{e0041}") && !text.contains('\u{e0041}'), "{text}");

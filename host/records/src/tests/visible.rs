@@ -193,7 +193,7 @@ async fn the_row_says_where_a_record_came_from_and_the_provider_only_claims() {
         (shown.source, shown.claimed_source.map(|claimed| *claimed), shown.corrected)
     };
     // Before the binding has a row, and after that.
-    assert_eq!(shown("r1", Some(other.clone())).await, (Some(other.clone()), None, None));
+    assert_eq!(shown("r1", Some(other.clone())).await, (None, Some(other.clone()), None));
     let row = RecordRow { source: Some(known.clone()), ..row("r1", &Reader::Nobody) };
     room.put(room.records.write(&row, None).unwrap()).await;
     let from_row = (Some(known.clone()), None, None);
@@ -201,7 +201,7 @@ async fn the_row_says_where_a_record_came_from_and_the_provider_only_claims() {
     assert_eq!(shown("r1", Some(same)).await, from_row);
     let claimed = (Some(known.clone()), Some(other.clone()), None);
     assert_eq!(shown("r1", Some(other.clone())).await, claimed);
-    assert_eq!(shown("r2", Some(other.clone())).await, (Some(other), None, None));
+    assert_eq!(shown("r2", Some(other.clone())).await, (None, Some(other), None));
 
     let by = Principal::Operator;
     let corrected = RecordRow { corrected_by: Some(by.clone()), ..row.clone() };
