@@ -268,7 +268,7 @@ fn restored(done: &Restored) -> String {
     };
     if done.forgotten > 0 {
         let records = counted(done.forgotten, "record", "records");
-        let _ = write!(said, "\n{records} of the file stay forgotten");
+        let _ = write!(said, "\nof the file, {records} that were forgotten here stay so");
     }
     for (key, reason) in &done.not_restored {
         let _ = write!(said, "\nthe binding {key} is as it was: {reason}");

@@ -176,8 +176,8 @@ macro_rules! codes_of_operations {
 codes_of_operations! {
     InvalidRequest, NotFound, Unsupported, Unauthorized, RateLimited, Unavailable, QuotaExceeded,
     Internal, NoBinding,
-    Forbidden, CompanyErased, Outdated, BudgetExceeded, ReviewRequired, BindingDisabled, ProviderMissing,
-    ProviderLoading, Busy, CircuitOpen, TimedOut, Trapped,
+    Forbidden, CompanyErased, Outdated, BudgetExceeded, ReviewRequired, BindingDisabled,
+    ProviderMissing, ProviderLoading, Busy, CircuitOpen, TimedOut, Trapped,
     LimitExceeded, BadAnswer, Interrupted, DiskFull, Host
 }
 

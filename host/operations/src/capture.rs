@@ -2,7 +2,7 @@
 //! jobs.
 
 use crate::prelude::*;
-use crate::privacy::{must_wait, private, redact_approved, redact_secrets};
+use crate::privacy::{must_wait, private, redact_approved, redact_secrets, refuse_secrets};
 use crate::review::written::Author;
 use async_recursion::async_recursion as boxed;
 use jiff::Timestamp;
@@ -236,6 +236,7 @@ impl<A: Attempt> Step for Capture<'_, A> {
         let happened_at = self.happened_at;
         if ownership.visibility() == Visibility::Company {
             redact_secrets(&mut self.request);
+            refuse_secrets(&self.request)?;
         }
         self.ownership = Some(ownership.of_material(happened_at, self.replaces.clone()));
         if !self.attempt.is_approved().await {

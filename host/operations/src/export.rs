@@ -79,6 +79,7 @@ impl Step for Export {
     ) -> Result<(), Refusal> {
         if !self.shows_hidden {
             host.holds_nothing(serving)?;
+            host.shares_all(serving)?;
         }
         host.shows_all(serving, opened.reader())?;
         self.cursor =

@@ -127,6 +127,21 @@ impl Operations {
         Err(Refusal::new(OperationErrorCode::Forbidden, message))
     }
 
+    /// Refuses to write a binding's records down without their readers: whoever imported them would
+    /// show them to everybody.
+    pub(crate) fn shares_all(&self, serving: &Serving) -> Result<(), Refusal> {
+        let binding = &serving.binding;
+        if !self.records.hides_from(binding.id, &Reader::Nobody) {
+            return Ok(());
+        }
+        let message = format!(
+            "the binding `{}` has records that are private to an agent or a person, and its \
+             provider's lines do not say whose they are; `memhost company export` keeps that",
+            binding.key
+        );
+        Err(Refusal::new(OperationErrorCode::Forbidden, message))
+    }
+
     /// Refuses a read that would disclose records that wait for a person. The labels of a tree and
     /// the parts of a score repeat a record's text, and single records cannot be removed from them.
     pub(crate) fn holds_nothing(&self, serving: &Serving) -> Result<(), Refusal> {

@@ -280,6 +280,69 @@ pub(crate) fn redact_secrets(request: &mut impl Texts) {
     rewrite(request, pii::redact_secrets);
 }
 
+/// Refuses a capture with a credential where nothing is rewritten: in its source, its scope or its
+/// hook, in a key, or as a number behind its name.
+pub(crate) fn refuse_secrets(request: &CaptureRequest) -> Result<(), FieldError> {
+    let CaptureRequest { source, scope, hook, payload, metadata, .. } = request;
+    let ids = [
+        ("source", serde_json::to_value(source)),
+        ("scope", serde_json::to_value(scope)),
+        ("hook", serde_json::to_value(hook)),
+    ];
+    let objects = [
+        ("payload.object", &payload.object),
+        ("payload.metadata", &payload.metadata),
+        ("metadata", metadata),
+    ];
+    let found = ids
+        .iter()
+        .filter_map(|(field, value)| {
+            secret_in(value.as_ref().ok()?, "", true).map(|at| (field, at))
+        })
+        .chain(objects.iter().filter_map(|(field, object)| {
+            let members = object.as_ref()?.iter();
+            let mut found = members.filter_map(|(name, value)| secret_at(name, value, false));
+            found.next().map(|at| (field, at))
+        }))
+        .next();
+    match found {
+        None => Ok(()),
+        Some((field, at)) => Err(FieldError::new(
+            format!("{field}{at}"),
+            "has a credential, and only texts are rewritten: take it out",
+        )),
+    }
+}
+
+/// Whether a member is named after a credential, or has one. Answers where.
+fn secret_at(name: &str, value: &Value, has_ids: bool) -> Option<String> {
+    if is_secret(name) {
+        return Some(String::new());
+    }
+    secret_in(value, name, has_ids).map(|at| format!(".{name}{at}"))
+}
+
+fn secret_in(value: &Value, name: &str, has_ids: bool) -> Option<String> {
+    match value {
+        Value::String(text) => (has_ids && !is_id(text) && is_secret(text)).then(String::new),
+        Value::Number(number) => {
+            is_secret(&pii::named(name, &number.to_string())).then(String::new)
+        }
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .find_map(|(n, item)| Some(format!(".{n}{}", secret_in(item, name, has_ids)?))),
+        Value::Object(members) => {
+            members.iter().find_map(|(name, value)| secret_at(name, value, has_ids))
+        }
+        Value::Null | Value::Bool(_) => None,
+    }
+}
+
+fn is_secret(text: &str) -> bool {
+    matches!(pii::redact_secrets(text), Cow::Owned(_))
+}
+
 fn rewrite(request: &mut impl Texts, redact: fn(&str) -> Cow<'_, str>) {
     let one = |name: &str, text: &mut String| {
         expect_off_executor("redacting personal data", text.len());

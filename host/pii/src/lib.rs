@@ -212,7 +212,8 @@ fn fold(text: &str) -> Option<(String, Vec<usize>)> {
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{00AD}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
-        | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{E0000}'..='\u{E01EF}')
+        | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{E0000}'..='\u{E0FFF}' | '\u{2800}'
+        | '\u{FFF0}'..='\u{FFFB}' | '\u{13430}'..='\u{13455}')
 }
 
 /// The ASCII form of one character, or the character itself.

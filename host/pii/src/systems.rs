@@ -37,7 +37,7 @@ pub(crate) const SPECS: &[(&str, Check)] = &[
         assignment,
     ),
     (r"(?i)(?-u:\b)pin(?: code| number)?(?: is(?: now)?|[ ]?[:=])[ ]{1,2}", pin),
-    (r"(?i)[a-z][a-z0-9+.-]{1,20}://[^ \t\r\n/:@]{1,64}:[^ \t\r\n/@:]{1,128}@", url_password),
+    (r"(?i)[a-z][a-z0-9+.-]{1,20}://[^ \t\r\n/:@]{0,64}:[^ \t\r\n/]{1,128}@", url_password),
 ];
 
 /// Words that announce a version, an outline number or an object identifier rather than an address.
@@ -175,7 +175,10 @@ fn pin(text: &str, at: Range<usize>) -> Option<Finding> {
 
 /// The password in `scheme://user:password@host`.
 fn url_password(text: &str, at: Range<usize>) -> Option<Finding> {
-    let start = at.start + text[at.clone()].rfind(':')? + 1;
+    // A password may have colons and at signs: it begins after the first colon of what is before
+    // the host.
+    let user = at.start + text[at.clone()].find("://")? + 3;
+    let start = user + text[user..at.end].find(':')? + 1;
     let value = start..at.end - 1;
     match judge("password:", &text[value.clone()], true)? {
         PiiKind::Secret => Some(Finding::high(PiiKind::Secret, value)),

@@ -133,6 +133,17 @@ fn a_credential_is_one_whatever_else_it_looks_like() {
     let redacted = redact_secrets(&text);
     assert!(redacted.contains("[SECRET]") && !redacted.contains(token), "{redacted}");
     assert!(redacted.ends_with("eve@example.com"), "{redacted}");
+    for address in [
+        "redis://:hunter2secret9@cache:6379/0",
+        "https://bob:hunter2:secret9@host/",
+        "https://bob:hunt@er2secret9@host/",
+        "ghp_16C7e42F\u{fff0}292c6912E7710c838347Ae178B4a",
+        "ghp_16C7e42F\u{13430}292c6912E7710c838347Ae178B4a",
+    ] {
+        let redacted = redact_secrets(address);
+        assert!(redacted.contains("[SECRET]"), "{redacted}");
+        assert!(!redacted.contains("ecret9") && !redacted.contains("292c"), "{redacted}");
+    }
 }
 
 #[test]

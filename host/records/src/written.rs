@@ -109,10 +109,16 @@ fn new_row(
         one.write.and_then(|write| write.source.clone()).or_else(|| operation.source.clone());
     let is_correction = operation.kind == OperationKind::Correct;
     let client = operation.source.as_ref().and_then(|source| source.external_ref.clone());
-    let (hook_agent_id, hook_run_id) = match (one.origin, &operation.hook) {
-        (Some(origin), _) => (origin.hook_agent_id.clone(), origin.hook_run_id.clone()),
-        (None, Some(hook)) => (hook.actor_agent_id.clone(), hook.heartbeat_run_id.clone()),
-        (None, None) => (None, None),
+    let (hook_kind, hook_agent_id, hook_run_id) = match (one.origin, &operation.hook) {
+        (Some(origin), _) => {
+            (origin.hook_kind.clone(), origin.hook_agent_id.clone(), origin.hook_run_id.clone())
+        }
+        (None, Some(hook)) => (
+            Some(hook.hook_kind.clone()),
+            hook.actor_agent_id.clone(),
+            hook.heartbeat_run_id.clone(),
+        ),
+        (None, None) => (None, None, None),
     };
     RecordRow {
         company_id: binding.company_id.clone(),
@@ -120,7 +126,7 @@ fn new_row(
         handle: one.handle.clone(),
         scope: one.origin.map_or_else(|| operation.scope.clone(), |origin| origin.scope.clone()),
         source: one.origin.and_then(|origin| origin.source.clone()).or(source),
-        hook_kind: operation.hook.as_ref().map(|hook| hook.hook_kind.clone()),
+        hook_kind,
         hook_agent_id,
         hook_run_id,
         written_by: ownership.writer.as_ref().unwrap_or(&operation.principal).clone(),

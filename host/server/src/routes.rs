@@ -11,7 +11,7 @@ use aide::openapi::Operation;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, RETRY_AFTER, VARY,
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER, VARY,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
@@ -331,10 +331,12 @@ async fn front(mut request: Request, next: Next) -> Response {
         path = request.uri().path(),
     );
     // Whoever stands before the host may have read another one of them.
-    let is_ambiguous = request.headers().get_all(HOST).iter().nth(1).is_some();
+    let twice = ["host", "authorization", "idempotency-key"]
+        .into_iter()
+        .find(|name| request.headers().get_all(*name).iter().nth(1).is_some());
     let work = async move {
-        if is_ambiguous {
-            return Problem::invalid("the header `host` is sent twice; send it once")
+        if let Some(name) = twice {
+            return Problem::invalid(format!("the header `{name}` is sent twice; send it once"))
                 .into_response();
         }
         match takes_gzip(request.headers()) {

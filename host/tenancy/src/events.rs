@@ -1,6 +1,7 @@
 //! Events of sessions and tools: accepted once, found by project, session and tool.
 
 use async_recursion::async_recursion as boxed;
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::Tenancy;
@@ -50,6 +51,7 @@ impl Tenancy {
                 FieldError::new(format!("events.{index}.{}", error.field), error.message)
             };
             event.check().map_err(at)?;
+            refuse_secrets(&event).map_err(at)?;
             redact_secrets(&mut event);
             let (agent_id, run_id) = (event.agent_id.take(), event.run_id.take());
             let mut scope = Scope { agent_id, run_id, ..Scope::company(company.clone()) };
@@ -128,4 +130,22 @@ fn redact_secrets(event: &mut NewEvent) {
             texts_in(name, value, &mut redact);
         }
     });
+}
+
+/// Refuses a credential in an id: an id that was rewritten would be another one.
+fn refuse_secrets(event: &NewEvent) -> Result<(), FieldError> {
+    let ids = [
+        ("eventId", event.event_id.as_deref()),
+        ("projectId", Some(event.project_id.as_str())),
+        ("sessionId", Some(&event.session_id)),
+        ("agentKind", Some(&event.agent_kind)),
+        ("runId", event.run_id.as_deref()),
+        ("toolId", event.tool_id.as_deref()),
+        ("status", event.status.as_deref()),
+    ];
+    let is_secret = |text: &str| matches!(pii::redact_secrets(text), Cow::Owned(_));
+    match ids.into_iter().find(|(_, id)| id.is_some_and(is_secret)) {
+        Some((field, _)) => Err(FieldError::new(field, "has a credential: take it out")),
+        None => Ok(()),
+    }
 }

@@ -392,6 +392,9 @@ pub struct Budget {
     /// Its id: a budget ends with its binding, and no other binding of the same key has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding_id: Option<BindingId>,
+    /// The bindings in whose place that one was restored: what they spent counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub former_ids: Vec<BindingId>,
     /// Over which time.
     pub period: Period,
     /// The limit, and the share at which a warning is sent.

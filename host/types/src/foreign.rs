@@ -15,7 +15,9 @@ fn is_hidden(c: char) -> bool {
         }
         '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{3164}' => true,
         '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{ffa0}' => true,
-        '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}' => true,
+        '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{13455}' | '\u{e0000}'..='\u{e0fff}' => true,
+        // A blank of Braille.
+        '\u{2800}' => true,
         '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' => true,
         _ => c.is_control(),
     }

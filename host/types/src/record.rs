@@ -19,7 +19,7 @@ pub struct RecordHandle {
     pub provider_record_id: RecordId,
 }
 
-/// Calls `visit` with each text in a JSON value, and the name of the member that it is the value of.
+/// Calls `visit` with each text in a JSON value, and the name of the member that has it.
 pub fn texts_in(name: &str, value: &mut Value, visit: &mut dyn FnMut(&str, &mut String)) {
     match value {
         Value::String(text) => visit(name, text),

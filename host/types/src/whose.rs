@@ -137,7 +137,7 @@ pub struct RecordFilter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::OutsideId>")]
     pub subject_id: Option<String>,
-    /// Made at this moment or later.
+    /// Made at this moment or later. A record of an event was made when that happened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// Made before this moment.
@@ -179,7 +179,8 @@ impl RecordFilter {
         let said = snippet.source.as_ref().or(snippet.claimed_source.as_deref());
         let source = row.map_or(said, |row| row.source.as_ref());
         let scope = row.map(|row| &row.scope).or(snippet.scope.as_ref());
-        let made = snippet.created_at.or_else(|| row.map(|row| row.created_at));
+        let told = row.and_then(|row| row.happened_at);
+        let made = told.or(snippet.created_at).or_else(|| row.map(|row| row.created_at));
         let of_source = |field: fn(&SourceRef) -> Option<&String>| source.and_then(field);
         let about = About {
             scope,

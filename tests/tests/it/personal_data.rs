@@ -179,7 +179,8 @@ async fn events_keep_no_credentials() {
     let secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
     let event = json!({
         "type": "tool_call.failed", "projectId": "p", "sessionId": "s", "agentKind": "codex",
-        "toolId": "bash", "status": "1", "durationMs": 7, "error": format!("push with {secret} was refused"),
+        "toolId": "bash", "status": "1", "durationMs": 7,
+        "error": format!("push with {secret} was refused"),
         "details": {"command": ["git", "push", format!("https://x:{secret}@github.com/a/b")],
             "env": {"password": "hunter2!"}, "count": 7},
     });
@@ -192,4 +193,33 @@ async fn events_keep_no_credentials() {
         assert_eq!(said["details"]["count"], 7, "{place}");
         assert!(said["error"].as_str().unwrap().starts_with("push with ["), "{place}: {text}");
     }
+}
+
+/// An id that was rewritten would be another one, so a credential in it is refused.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_credential_where_nothing_is_rewritten_is_refused() {
+    let host = TestHost::new(&[]).await.unwrap();
+    let api = Api::new(&host);
+    let secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+    let body = || {
+        json!({"scope": {"companyId": "acme"}, "payload": {"text": "x"},
+            "source": {"kind": "external_document", "companyId": "acme", "externalRef": "a"}})
+    };
+    api.post("/runtime/v1/companies/acme/capture", &body()).await.fine();
+    for (pointer, value, field) in [
+        ("/source/externalRef", json!(format!("https://x:{secret}@h/")), "source.externalRef"),
+        ("/scope/projectId", json!(secret), "scope.projectId"),
+        ("/metadata", json!({secret: 1}), "metadata"),
+        ("/payload/metadata", json!({"password": 9_876_543_210_u64}), "payload.metadata.password"),
+    ] {
+        let mut body = body();
+        let (parent, name) = pointer.rsplit_once('/').unwrap();
+        body.pointer_mut(parent).unwrap()[name] = value;
+        let answer = api.post("/runtime/v1/companies/acme/capture", &body).await;
+        assert_eq!((answer.status, &answer.json["field"]), (400, &json!(field)), "{}", answer.text);
+    }
+    let event = json!({"type": "session.started", "projectId": secret, "sessionId": "s",
+        "agentKind": "codex"});
+    let answer = api.post("/runtime/v1/companies/acme/events", &json!({"events": [event]})).await;
+    assert_eq!((answer.status, &answer.json["field"]), (400, &json!("events.0.projectId")));
 }

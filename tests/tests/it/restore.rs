@@ -362,3 +362,56 @@ async fn what_became_private_stays_private() {
         assert!(!shown.iter().any(|text| text.contains("clock")), "{shown:?}");
     }
 }
+
+/// Where records are restored, their binding is another one. What it may spend, what waits for it
+/// and what it has taken already stay.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn budgets_and_deliveries_go_on_in_a_restored_binding() {
+    let (mut host, api) = super::support::extracting().await;
+    let binding = api.get(&format!("{CONTROL}/bindings")).await["items"][0].clone();
+    let path = format!("{CONTROL}/bindings/{}", binding["key"].as_str().unwrap());
+    api.put(&format!("{path}/budgets/month"), &json!({"limitCents": 2})).await.fine();
+    api.capture("acme", "metered 1").await.fine();
+    assert_eq!(api.capture("acme", "metered 2").await.status, 402);
+    let hook = |id: &str, wait: u32| {
+        json!({"hookKind": "post_run_capture", "hookId": id, "waitMs": wait,
+            "triggeredAt": "2026-11-20T10:00:00Z", "scope": {"companyId": "acme"},
+            "source": {"kind": "run", "companyId": "acme", "runId": id}, "payload": {"text": id}})
+    };
+    let send = async |api: &Api, hook: Value| api.post(&format!("{RUNTIME}/hooks"), &hook).await;
+    api.patch(&path, &json!({"enabled": false})).await.fine();
+    let waiting = send(&api, hook("waits", 0)).await.fine();
+    assert_eq!(waiting["deliveries"][0]["status"], "pending", "{waiting}");
+    let file = export(&api).await;
+    restore(&api, file).await.fine();
+    api.patch(&path, &json!({"enabled": true})).await.fine();
+    let again = send(&api, hook("waits", 0)).await.fine();
+    assert_eq!(again["isDuplicate"], true, "{again}");
+    let now = api.get(&format!("{CONTROL}/bindings")).await["items"][0]["id"].clone();
+    assert_ne!(now, binding["id"]);
+    assert_eq!(again["deliveries"][0]["bindingId"], now, "{again}");
+    assert_eq!(api.capture("acme", "metered 3").await.status, 402);
+    drop(api);
+    host.stop().await;
+    host.start().await.unwrap();
+    let api = Api::new(&host);
+    assert_eq!(api.capture("acme", "metered 4").await.status, 402, "after a restart");
+    assert_eq!(send(&api, hook("waits", 0)).await.fine()["isDuplicate"], true);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_ends_earlier_now_does_not_come_back() {
+    let (_host, api) = host().await;
+    let key = "local-markdown";
+    let handle = write(&api, "acme", key, "the safe is behind the clock").await;
+    let file = export(&api).await;
+    let at = jiff::Timestamp::now() + jiff::SignedDuration::from_millis(400);
+    let record = json!({"id": handle["providerRecordId"], "text": "soon over",
+        "expiresAt": at.to_string()});
+    let body = json!({"scope": {"companyId": "acme"}, "bindingKey": key, "records": [record]});
+    api.post(&format!("{RUNTIME}/records"), &body).await.fine();
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    restore(&api, file).await.fine();
+    let shown = texts(&api, "acme", key).await;
+    assert!(!shown.iter().any(|text| text.contains("safe")), "{shown:?}");
+}

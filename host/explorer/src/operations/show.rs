@@ -45,7 +45,9 @@ pub(crate) async fn show(
             @if let Some(payload) = &found.payload {
                 (panel("request", "Request", &html! {
                     pre tabindex="0" { (pretty(&payload.text)) }
-                    @if payload.bytes > payload.text.len() as u64 {
+                    @if payload.text.is_empty() && payload.bytes > 0 {
+                        p.help { "The text was forgotten with a record of this operation." }
+                    } @else if payload.bytes > payload.text.len() as u64 {
                         p.help {
                             "The binding's policy stores only the first "
                                 (bytes(payload.text.len() as u64)) " of "

@@ -53,7 +53,10 @@ fn correction<P>(record: &RecordView<P>, given: &CorrectionFields, error: Option
         &action,
         &html! {
             (Field::new("text", "Text", &value(&given.text)).lines(10).required())
-            (Field::new("summary", "Summary", &value(&given.summary)).lines(2))
+            (Field::new("summary", "Summary", &value(&given.summary))
+                .lines(2)
+                .help("Recall shows it in the place of the text: change it with the text, or \
+                       leave it empty."))
             div.json {
                 (Field::new("metadata", "Metadata (JSON)", &value(&given.metadata)).lines(5))
             }

@@ -107,8 +107,12 @@ impl Spending {
         };
         let sum = match &budget.binding_key {
             Some(key) => {
-                let spender = (Some(key.clone()), budget.binding_id);
-                self.by_binding.get(&spender).map_or(0, period)
+                let former = budget.former_ids.iter().copied().map(Some);
+                let of = |id| self.by_binding.get(&(Some(key.clone()), id)).map_or(0, period);
+                std::iter::once(budget.binding_id)
+                    .chain(former)
+                    .map(of)
+                    .fold(0, u64::saturating_add)
             }
             None => self.by_binding.values().map(period).fold(0, u64::saturating_add),
         };

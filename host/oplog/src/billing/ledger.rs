@@ -253,6 +253,24 @@ impl Ledger {
         Ok(())
     }
 
+    /// The changes that give the budgets of a binding to the one that takes its place. They count
+    /// after [`Self::reload`].
+    ///
+    /// # Errors
+    /// Where one cannot be encoded.
+    pub fn replaced(&self, before: &Binding, by: &Binding) -> Result<Vec<Change>, StoreError> {
+        let Some(account) = self.known(&before.company_id) else { return Ok(Vec::new()) };
+        let budgets = account.lock().budgets.clone();
+        let own = budgets.into_iter().filter(|budget| budget.binding_id == Some(before.id));
+        own.map(|mut budget| {
+            budget.former_ids.push(before.id);
+            budget.binding_id = Some(by.id);
+            let key = budget_key(&by.company_id, Some(&by.key), budget.period);
+            Ok(Change::always(Table::Budgets, key, Some(store::encode("budget", &budget)?)))
+        })
+        .collect()
+    }
+
     /// The change that sets a budget, or removes it. `binding`: its key, and its id where it is
     /// there.
     ///
@@ -280,7 +298,20 @@ impl Ledger {
                 check_warn_share(&set)?;
                 let (company_id, binding_key) = (company.clone(), binding.cloned());
                 let set_at = self.clock.now();
-                Some(Budget { company_id, binding_key, binding_id, period, set, set_at })
+                let former_ids = before
+                    .iter()
+                    .filter(|before| before.binding_id == binding_id)
+                    .flat_map(|before| before.former_ids.clone())
+                    .collect();
+                Some(Budget {
+                    company_id,
+                    binding_key,
+                    binding_id,
+                    former_ids,
+                    period,
+                    set,
+                    set_at,
+                })
             }
         };
         let new = after.as_ref().map(|budget| store::encode("budget", budget)).transpose()?;

@@ -173,7 +173,8 @@ impl Bindings {
     }
 
     /// Puts staged bindings in the place of those that were there, all or none; durable, with an
-    /// entry in the activity log, when this returns. What was there is a deleted binding then.
+    /// entry in the activity log and with `changes`, when this returns. What was there is a deleted
+    /// binding then.
     ///
     /// # Errors
     /// Where one was changed meanwhile, or the store fails. Nothing has changed then.
@@ -181,10 +182,10 @@ impl Bindings {
         &self,
         company_id: &CompanyId,
         replaced: &[(Arc<Binding>, Arc<Binding>)],
+        mut changes: Vec<Change>,
         entry: NewActivity,
     ) -> Result<(), BindingError> {
         let _lock = self.lock(company_id).await?;
-        let mut changes = Vec::with_capacity(replaced.len() * 3);
         for (before, staged) in replaced {
             let row = store::encode("binding", &**staged)?;
             changes.push(self.replace(before, Some(row)).await?);

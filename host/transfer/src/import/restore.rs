@@ -97,8 +97,7 @@ impl Transfer {
             let action = ActivityAction::CompanyRestored;
             let entry = NewActivity::new(caller.principal(), action, company.as_str())
                 .with(None::<&()>, Some(&done));
-            let replaced = self.bindings.replace_all(company, &restored, entry).await;
-            result = replaced.map_err(ServiceError::from);
+            result = self.put_in_place(company, &restored, entry).await;
         }
         let is_done = result.is_ok();
         let gone = restored.iter().map(|(before, staged)| if is_done { before } else { staged });
@@ -112,6 +111,26 @@ impl Transfer {
         result?;
         tracing::info!(%company, by = %caller.principal(), records, "a company was restored");
         Ok(done)
+    }
+
+    /// Puts the restored bindings in the place of those that were there, with their budgets and
+    /// their deliveries.
+    async fn put_in_place(
+        &self,
+        company: &CompanyId,
+        restored: &[(Arc<Binding>, Arc<Binding>)],
+        entry: NewActivity,
+    ) -> Result<(), ServiceError> {
+        let mut changes = Vec::new();
+        for (before, staged) in restored {
+            changes.extend(self.oplog.ledger.replaced(before, staged)?);
+        }
+        self.bindings.replace_all(company, restored, changes, entry).await?;
+        self.oplog.ledger.reload(company).await?;
+        for (before, staged) in restored {
+            self.deliveries.replaced(company, before.id, staged.id).await?;
+        }
+        Ok(())
     }
 
     /// What the company's log says of records that were forgotten.
@@ -208,7 +227,7 @@ impl Importing<'_> {
                 if self.is_forgotten(&staged, &row).await? {
                     return Ok(());
                 }
-                let mark = self.keep_private(&staged, &mut row).await?;
+                let mark = self.keep_present(&staged, &mut row).await?;
                 row.binding_id = staged.id;
                 let encoded = store::encode("record row", &*row)?;
                 let mut changes =
@@ -228,9 +247,9 @@ impl Importing<'_> {
         }
     }
 
-    /// A record that is private here stays so: the row of the file gets the readers that it has
-    /// now. Answers the mark that its owner has private records.
-    async fn keep_private(
+    /// A record that is private here, or that ends earlier here, stays so: the row of the file gets
+    /// the readers and the end that it has now. Answers the mark that its owner has private records.
+    async fn keep_present(
         &self,
         staged: &Binding,
         row: &mut RecordRow,
@@ -241,6 +260,7 @@ impl Importing<'_> {
         };
         let record = &row.handle.provider_record_id;
         let Some(now) = self.service.records.row(present, record).await? else { return Ok(None) };
+        row.expires_at = row.expires_at.into_iter().chain(now.expires_at).min();
         let Some(owner) = Owner::of_row(&now) else { return Ok(None) };
         (row.visibility, row.scope) = (now.visibility, now.scope);
         Ok(Some(Mark::owns(self.company, staged.id, owner)))
