@@ -371,8 +371,8 @@ async fn budgets_and_deliveries_go_on_in_a_restored_binding() {
     let binding = api.get(&format!("{CONTROL}/bindings")).await["items"][0].clone();
     let path = format!("{CONTROL}/bindings/{}", binding["key"].as_str().unwrap());
     api.put(&format!("{path}/budgets/month"), &json!({"limitCents": 2})).await.fine();
-    api.capture("acme", "metered 1").await.fine();
-    assert_eq!(api.capture("acme", "metered 2").await.status, 402);
+    api.capture("acme", "metered 3").await.fine();
+    assert_eq!(api.capture("acme", "metered 1").await.status, 402);
     let hook = |id: &str, wait: u32| {
         json!({"hookKind": "post_run_capture", "hookId": id, "waitMs": wait,
             "triggeredAt": "2026-11-20T10:00:00Z", "scope": {"companyId": "acme"},

@@ -248,7 +248,7 @@ impl Importing<'_> {
     }
 
     /// A record that is private here, or that ends earlier here, stays so: the row of the file gets
-    /// the readers and the end that it has now. Answers the mark that its owner has private records.
+    /// the readers and the end that it has now. Answers the mark of its owner's private records.
     async fn keep_present(
         &self,
         staged: &Binding,
