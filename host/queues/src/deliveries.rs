@@ -98,8 +98,8 @@ impl Deliveries {
         self.read(&key::<Delivery>(company, id)).await
     }
 
-    /// Gives the deliveries of a binding to the one that takes its place, also those that ended: the
-    /// same event is no new one there.
+    /// Gives the deliveries of a binding, also those that ended, to the one that takes its place.
+    /// The same event is no new one there.
     ///
     /// # Errors
     /// Where the store fails; some are given then.

@@ -367,7 +367,9 @@ async fn what_became_private_stays_private() {
 /// and what it has taken already stay.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn budgets_and_deliveries_go_on_in_a_restored_binding() {
-    let (mut host, api) = super::support::extracting().await;
+    let mut host = TestHost::new(&["extracts"]).await.unwrap();
+    let api = Api::new(&host);
+    bind_provider(&api, "acme", "extracts").await;
     let binding = api.get(&format!("{CONTROL}/bindings")).await["items"][0].clone();
     let path = format!("{CONTROL}/bindings/{}", binding["key"].as_str().unwrap());
     api.put(&format!("{path}/budgets/month"), &json!({"limitCents": 2})).await.fine();
@@ -375,7 +377,8 @@ async fn budgets_and_deliveries_go_on_in_a_restored_binding() {
     assert_eq!(api.capture("acme", "metered 1").await.status, 402);
     let hook = |id: &str, wait: u32| {
         json!({"hookKind": "post_run_capture", "hookId": id, "waitMs": wait,
-            "triggeredAt": "2026-11-20T10:00:00Z", "scope": {"companyId": "acme"},
+            "bindingKey": "extracts", "triggeredAt": "2026-11-20T10:00:00Z",
+            "scope": {"companyId": "acme"},
             "source": {"kind": "run", "companyId": "acme", "runId": id}, "payload": {"text": id}})
     };
     let send = async |api: &Api, hook: Value| api.post(&format!("{RUNTIME}/hooks"), &hook).await;
@@ -383,7 +386,9 @@ async fn budgets_and_deliveries_go_on_in_a_restored_binding() {
     let waiting = send(&api, hook("waits", 0)).await.fine();
     assert_eq!(waiting["deliveries"][0]["status"], "pending", "{waiting}");
     let file = export(&api).await;
-    restore(&api, file).await.fine();
+    let restored = format!("{CONTROL}/restore?scope=company");
+    let restored = api.send(Method::Post, &restored, Some(file), &[]).await.fine();
+    assert_eq!(restored["bindings"], json!(["extracts"]), "{restored}");
     api.patch(&path, &json!({"enabled": true})).await.fine();
     let again = send(&api, hook("waits", 0)).await.fine();
     assert_eq!(again["isDuplicate"], true, "{again}");

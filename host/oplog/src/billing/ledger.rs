@@ -146,7 +146,11 @@ impl Ledger {
         let is_free = match costs {
             MayCost::Nothing => true,
             MayCost::IfItDidBefore => {
-                spending.of_binding(&(Some(binding.clone()), id)) == Microcents::default()
+                let own = budgets.iter().filter(|budget| budget.binding_id == id);
+                let former = own.flat_map(|budget| &budget.former_ids).copied().map(Some);
+                std::iter::once(id).chain(former).all(|id| {
+                    spending.of_binding(&(Some(binding.clone()), id)) == Microcents::default()
+                })
             }
             MayCost::Something => false,
         };
