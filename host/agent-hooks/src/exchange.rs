@@ -82,6 +82,12 @@ fn of_answer(
         other => Some(other),
     });
     match (found, noted) {
+        // An equal answer of an earlier turn: this one is not in the transcript yet.
+        (Some(Found::Question(Question { turn: Some(other), .. })), Some(noted))
+            if turn.is_some_and(|turn| turn != other) =>
+        {
+            said(noted)
+        }
         (Some(Found::Question(question)), noted) => of_question(question, noted, prompts),
         (_, Some(noted)) => said(noted),
         // The tool has not written the answer into the transcript yet.

@@ -50,9 +50,11 @@ pub(super) fn without(text: &str) -> String {
     let mut rest = text;
     let mut kept = String::with_capacity(text.len());
     while let Some((before, after)) = rest.split_once(OPEN) {
+        let Some((_, behind)) = after.split_once(CLOSE) else { break };
         kept.push_str(before);
-        rest = after.split_once(CLOSE).map_or("", |(_, after)| after);
+        rest = behind;
     }
+    // What is opened and not closed is no block of ours: somebody writes of it.
     kept.push_str(rest);
     kept
 }
@@ -71,7 +73,8 @@ mod tests {
         assert_eq!(context.matches(CLOSE).count(), 1);
         assert_eq!(without(&format!("before {context} after")), "before  after");
         assert_eq!(without("nothing in it"), "nothing in it");
-        assert_eq!(without(&format!("cut off {OPEN} here")), "cut off ");
+        let told = format!("why does {OPEN} stand here?");
+        assert_eq!(without(&told), told);
         assert_eq!(output(TOOLS[0], "SessionStart", " \n"), None);
     }
 

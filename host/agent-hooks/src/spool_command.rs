@@ -79,8 +79,11 @@ fn deliver_own(state: &State, settings: &Settings) -> Result<(), HooksError> {
         }
         Ok::<(), HooksError>(())
     };
-    // The older events first, if it is known whose they are. The host may tell it now.
-    earlier()?;
+    // The older events first, if it is known whose they are. The host may tell it with the first
+    // event of this token's own.
+    if own.principal().is_some() {
+        earlier()?;
+    }
     own.deliver(state, token).map(log)?;
     earlier()?;
     state.remove_old_tool_notes();

@@ -234,3 +234,21 @@ fn a_project_is_its_repository_wherever_it_is_checked_out() {
     assert_ne!(id("app"), id("other/app"));
     assert_eq!((id("a"), id("b")), ("github.com:acme:lib".into(), "github.com:acme:lib".into()));
 }
+
+/// The answer is in the transcript a moment after the hook. Until then an equal one of an earlier
+/// turn is the last.
+#[test]
+fn an_equal_answer_of_an_earlier_turn_takes_no_question() {
+    let mut session = Session::new();
+    for (turn, prompt) in [("1", "We decided ONE."), ("2", "We decided TWO.")] {
+        if turn == "1" {
+            let mut line = says("user", prompt);
+            line["promptId"] = json!(turn);
+            session.line(line).agent("Done.");
+        }
+        session.hook("UserPromptSubmit", &json!({"prompt": prompt, "prompt_id": turn}));
+        session.hook("Stop", &json!({"last_assistant_message": "Done.", "prompt_id": turn}));
+    }
+    let said = [pair("We decided ONE.", "Done."), pair("We decided TWO.", "Done.")];
+    assert_eq!(session.captured(), said);
+}

@@ -431,7 +431,7 @@ async fn what_an_installation_left_is_delivered_by_hand_and_after_a_rotation() {
     std::fs::write(&file, saved.replace(&machine.token, &later)).unwrap();
     hook(3);
     settle(&machine, 0).await;
-    assert_eq!(tools(&api, 3).await, ["toolu_001", "toolu_002", "toolu_003"]);
+    assert_eq!(tools(&api, 3).await, ["toolu_001", "toolu_003", "toolu_002"]);
 }
 
 /// The command line of a hook has settings that a person's shell does not have.
