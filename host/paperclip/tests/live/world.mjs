@@ -62,7 +62,9 @@ export class World {
   found = (company, query, text, milliseconds) =>
     until(
       `${JSON.stringify(text)} is found`,
-      async () => (await this.search(company, query)).find((memory) => memory.text.includes(text)),
+      // While a capture is being written, its source is no more than its provider's claim.
+      async () =>
+        (await this.search(company, query)).find(({ text: of, source }) => of.includes(text) && source !== null),
       milliseconds,
     );
   lost = (company, query, text, milliseconds) =>
