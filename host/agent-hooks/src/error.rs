@@ -13,8 +13,8 @@ pub enum HooksError {
     },
     /// Some events could not be delivered. What was printed says why.
     #[error(
-        "{0} events wait still, for the reasons above; mend that, and type \
-         `memhost agent-hooks spool --flush` again"
+        "not everything was delivered: {0} still waiting, and the lines above say why; mend that, \
+         and type `memhost agent-hooks spool --flush` again"
     )]
     Waiting(usize),
     /// The record of an installation could not be written.

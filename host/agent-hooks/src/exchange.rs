@@ -82,7 +82,7 @@ fn of_answer(
         other => Some(other),
     });
     match (found, noted) {
-        // An equal answer of an earlier turn: this one is not in the transcript yet.
+        // The transcript has an equal answer of an earlier turn, and not this one yet.
         (Some(Found::Question(Question { turn: Some(other), .. })), Some(noted))
             if turn.is_some_and(|turn| turn != other) =>
         {

@@ -54,7 +54,7 @@ pub(super) fn without(text: &str) -> String {
         kept.push_str(before);
         rest = behind;
     }
-    // What is opened and not closed is no block of ours: somebody writes of it.
+    // A block that is not closed is not ours: somebody mentions it.
     kept.push_str(rest);
     kept
 }

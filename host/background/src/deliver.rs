@@ -57,7 +57,9 @@ impl Background {
         let is_duplicate = !accepted.is_empty() && accepted.iter().all(|(_, is_new)| !is_new);
         let (deliveries, context) = match event.hook_kind {
             HookKind::PreRunHydrate => {
-                let (deliveries, context) = self.hydrate(&event, accepted).await?;
+                // A task of its own: the deliveries end also if the caller goes away.
+                let recalled = tokio::spawn(Arc::clone(&self).hydrate(event.clone(), accepted));
+                let (deliveries, context) = recalled.await.map_err(ServiceError::host)??;
                 (deliveries, Some(context))
             }
             _ => (self.settle(&event, accepted).await?, None),
@@ -195,7 +197,6 @@ impl Background {
     }
 }
 
-/// The block of text for what the bindings found.
 fn capture(event: &HookEvent, source: SourceRef, payload: SourcePayload) -> CaptureRequest {
     CaptureRequest {
         binding_key: None,

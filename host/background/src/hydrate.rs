@@ -18,8 +18,8 @@ impl Background {
     /// Recall: all bindings are asked at the same time, and the caller waits no longer than the
     /// deadline. Answers the deliveries as they are then, and the block for the run.
     pub(crate) async fn hydrate(
-        self: &Arc<Self>,
-        event: &HookEvent,
+        self: Arc<Self>,
+        event: HookEvent,
         accepted: Vec<(Delivery, bool)>,
     ) -> Result<(Vec<Delivery>, ContextBlock), ServiceError> {
         let deadline =
@@ -27,7 +27,7 @@ impl Background {
         let until = tokio::time::Instant::now() + deadline;
         let mut asked = Vec::new();
         for (delivery, _) in accepted {
-            let (service, event) = (Arc::clone(self), event.clone());
+            let (service, event) = (Arc::clone(&self), event.clone());
             // Also where the event was delivered before: what was found then is not kept, and may
             // be forgotten by now.
             asked.push(tokio::spawn(async move {
@@ -51,7 +51,7 @@ impl Background {
         let mut writing = Vec::with_capacity(recalled.len());
         for ((before, mut after, recall), omitted) in recalled.into_iter().zip(omitted) {
             after.recall = Some(Recalled::of(&recall, &omitted));
-            let service = Arc::clone(self);
+            let service = Arc::clone(&self);
             writing.push(tokio::spawn(async move {
                 // If two ask at the same time, the first answer is kept.
                 service.deliveries.write(&before, &after).await.map(|()| after)

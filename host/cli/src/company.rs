@@ -267,8 +267,7 @@ fn restored(done: &Restored) -> String {
         false => format!("restored {} of {keys}", counted(done.records, "record", "records")),
     };
     if done.forgotten > 0 {
-        let records = counted(done.forgotten, "record", "records");
-        let _ = write!(said, "\nof the file, {records} that were forgotten here stay so");
+        let _ = write!(said, "\nrecords of the file that stay forgotten: {}", done.forgotten);
     }
     for (key, reason) in &done.not_restored {
         let _ = write!(said, "\nthe binding {key} is as it was: {reason}");

@@ -71,13 +71,12 @@ impl Control {
             records.push(ReturnedRecord { rank, handle, state, is_omitted, changed_by });
         }
         let is_complete = operation.record_count as usize <= records.len();
-        let (again, not_again) = (None, None);
         Ok(ExplainedOperation {
             operation_id: operation.id,
             records,
             is_complete,
-            again,
-            not_again,
+            again: None,
+            not_again: None,
         })
     }
 

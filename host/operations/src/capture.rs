@@ -236,7 +236,7 @@ impl<A: Attempt> Step for Capture<'_, A> {
         let happened_at = self.happened_at;
         if ownership.visibility() == Visibility::Company {
             redact_secrets(&mut self.request);
-            refuse_secrets(&self.request)?;
+            refuse_secrets(&mut self.request)?;
         }
         self.ownership = Some(ownership.of_material(happened_at, self.replaces.clone()));
         if !self.attempt.is_approved().await {

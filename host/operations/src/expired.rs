@@ -26,7 +26,7 @@ impl Operations {
         }
     }
 
-    /// The same for one binding, such as before its provider writes down everything that it has.
+    /// The same for one binding.
     #[boxed]
     pub async fn forget_expired_at(
         &self,

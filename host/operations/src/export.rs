@@ -74,20 +74,19 @@ impl Step for Export {
     async fn prepare(
         &mut self,
         host: &Operations,
-        opened: &mut Opened,
+        _: &mut Opened,
         serving: &Arc<Serving>,
     ) -> Result<(), Refusal> {
         if !self.shows_hidden {
             host.holds_nothing(serving)?;
             host.shares_all(serving)?;
+            if self.request.cursor.is_none() {
+                // The host cannot read the lines, so it cannot leave anything out of them.
+                host.forget_expired_at(&serving.binding, &|| true).await;
+            }
         }
-        host.shows_all(serving, opened.reader())?;
         self.cursor =
             host.tenancy.provider_cursor(&self.digest(serving), self.request.cursor.as_deref())?;
-        if self.cursor.is_none() {
-            // The host cannot read the lines.
-            host.forget_expired_at(&serving.binding, &|| true).await;
-        }
         Ok(())
     }
 

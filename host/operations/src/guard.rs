@@ -111,24 +111,8 @@ pub(crate) fn page_digest(
 }
 
 impl Operations {
-    /// Refuses an export to somebody who may not see all of it: single records cannot be removed
-    /// from a provider's lines.
-    pub(crate) fn shows_all(&self, serving: &Serving, reader: &Reader) -> Result<(), Refusal> {
-        let binding = &serving.binding;
-        if !self.records.hides_from(binding.id, reader) {
-            return Ok(());
-        }
-        let message = format!(
-            "the binding `{}` has records that are private to others, and an export would show \
-             them; export in the scope \
-             of the company with a token that may view it",
-            binding.key
-        );
-        Err(Refusal::new(OperationErrorCode::Forbidden, message))
-    }
-
-    /// Refuses to write a binding's records down without their readers: whoever imported them would
-    /// show them to everybody.
+    /// Refuses an export of private records in a provider's lines: single records cannot be removed
+    /// from them, and an import would show the records to everybody.
     pub(crate) fn shares_all(&self, serving: &Serving) -> Result<(), Refusal> {
         let binding = &serving.binding;
         if !self.records.hides_from(binding.id, &Reader::Nobody) {

@@ -282,65 +282,74 @@ pub(crate) fn redact_secrets(request: &mut impl Texts) {
 
 /// Refuses a capture with a credential where nothing is rewritten: in its source, its scope or its
 /// hook, in a key, or as a number behind its name.
-pub(crate) fn refuse_secrets(request: &CaptureRequest) -> Result<(), FieldError> {
-    let CaptureRequest { source, scope, hook, payload, metadata, .. } = request;
-    let ids = [
-        ("source", serde_json::to_value(source)),
-        ("scope", serde_json::to_value(scope)),
-        ("hook", serde_json::to_value(hook)),
-    ];
-    let objects = [
-        ("payload.object", &payload.object),
-        ("payload.metadata", &payload.metadata),
-        ("metadata", metadata),
-    ];
-    let found = ids
-        .iter()
-        .filter_map(|(field, value)| {
-            secret_in(value.as_ref().ok()?, "", true).map(|at| (field, at))
+pub(crate) fn refuse_secrets(request: &mut CaptureRequest) -> Result<(), FieldError> {
+    let size = bytes(request);
+    let CaptureRequest { source, scope, hook, payload, metadata, .. } = &*request;
+    let ids = || {
+        let parts = [
+            ("source", serde_json::to_value(source)),
+            ("scope", serde_json::to_value(scope)),
+            ("hook", serde_json::to_value(hook)),
+        ];
+        parts.into_iter().find_map(|(field, part)| {
+            Some(format!("{field}{}", secret_in(&part.ok()?, "", Strings::Ids)?))
         })
-        .chain(objects.iter().filter_map(|(field, object)| {
-            let members = object.as_ref()?.iter();
-            let mut found = members.filter_map(|(name, value)| secret_at(name, value, false));
-            found.next().map(|at| (field, at))
-        }))
-        .next();
-    match found {
+    };
+    let objects = || {
+        let parts = [
+            ("payload.object", &payload.object),
+            ("payload.metadata", &payload.metadata),
+            ("metadata", metadata),
+        ];
+        parts.into_iter().find_map(|(field, part)| {
+            let mut members = part.iter().flatten();
+            let at =
+                members.find_map(|(name, value)| secret_at(name, value, Strings::Rewritten))?;
+            Some(format!("{field}{at}"))
+        })
+    };
+    match off_executor(size, || ids().or_else(objects)) {
         None => Ok(()),
-        Some((field, at)) => Err(FieldError::new(
-            format!("{field}{at}"),
-            "has a credential, and only texts are rewritten: take it out",
+        Some(field) => Err(FieldError::new(
+            field,
+            "has a credential, and credentials are replaced in texts only; take it out",
         )),
     }
 }
 
-/// Whether a member is named after a credential, or has one. Answers where.
-fn secret_at(name: &str, value: &Value, has_ids: bool) -> Option<String> {
-    if is_secret(name) {
+/// What the texts in a part of a capture are.
+#[derive(Clone, Copy, PartialEq)]
+enum Strings {
+    /// Ids: a credential in one is refused.
+    Ids,
+    /// What people wrote: credentials in it are replaced.
+    Rewritten,
+}
+
+/// Where a member has a credential that is not replaced, if its name is not one itself.
+fn secret_at(name: &str, value: &Value, strings: Strings) -> Option<String> {
+    if pii::has_secret(name) {
         return Some(String::new());
     }
-    secret_in(value, name, has_ids).map(|at| format!(".{name}{at}"))
+    secret_in(value, name, strings).map(|at| format!(".{name}{at}"))
 }
 
-fn secret_in(value: &Value, name: &str, has_ids: bool) -> Option<String> {
-    match value {
-        Value::String(text) => (has_ids && !is_id(text) && is_secret(text)).then(String::new),
-        Value::Number(number) => {
-            is_secret(&pii::named(name, &number.to_string())).then(String::new)
+fn secret_in(value: &Value, name: &str, strings: Strings) -> Option<String> {
+    let is_secret = match value {
+        Value::String(id) => strings == Strings::Ids && !is_id(id) && pii::has_secret(id),
+        Value::Number(number) => pii::has_secret(&pii::named(name, &number.to_string())),
+        Value::Array(items) => {
+            return items
+                .iter()
+                .enumerate()
+                .find_map(|(n, item)| Some(format!(".{n}{}", secret_in(item, name, strings)?)));
         }
-        Value::Array(items) => items
-            .iter()
-            .enumerate()
-            .find_map(|(n, item)| Some(format!(".{n}{}", secret_in(item, name, has_ids)?))),
         Value::Object(members) => {
-            members.iter().find_map(|(name, value)| secret_at(name, value, has_ids))
+            return members.iter().find_map(|(name, value)| secret_at(name, value, strings));
         }
-        Value::Null | Value::Bool(_) => None,
-    }
-}
-
-fn is_secret(text: &str) -> bool {
-    matches!(pii::redact_secrets(text), Cow::Owned(_))
+        Value::Null | Value::Bool(_) => false,
+    };
+    is_secret.then(String::new)
 }
 
 fn rewrite(request: &mut impl Texts, redact: fn(&str) -> Cow<'_, str>) {

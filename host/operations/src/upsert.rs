@@ -185,7 +185,7 @@ impl Step for Upsert {
         opened: &mut Opened,
         serving: &Arc<Serving>,
     ) -> Result<(), Refusal> {
-        // As a hook's `triggeredAt`: nothing was made later than it came.
+        // Like a hook's `triggeredAt`: a time in the future counts as now.
         let now = opened.operation().started_at;
         for record in &mut self.request.records {
             record.created_at = record.created_at.map(|at| at.min(now));

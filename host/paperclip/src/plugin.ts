@@ -58,6 +58,8 @@ const FOLLOW_MS = 60_000;
 /** How often agents' instructions are brought up to date. */
 const INSTRUCT_MS = 3_600_000;
 
+/** What is used where no settings name a memhost. */
+const OWN = "the memhost of this server";
 const NEIGHBOUR = "the memhost of another server of this Paperclip";
 
 export interface Environment {
@@ -80,9 +82,12 @@ export class MemhostPlugin implements Worker {
   readonly spending: Spending;
   private readonly rows = new Map<string, Settings>();
   private readonly kept = new Map<string, Settings>();
+  /** The settings as Paperclip told them last, as JSON. */
   private readonly told = new Map<string, string>();
   private readonly lead: Lead;
   private readonly timer: NodeJS.Timeout;
+  /** Which memhost is used; null: not known yet. */
+  private chosen: string | null = null;
   private elsewhere: Elsewhere | null = null;
   /** Whether this server serves and takes in memory, and not another one on the same database; null: not known yet. */
   private leads: boolean | null = null;
@@ -128,7 +133,11 @@ export class MemhostPlugin implements Worker {
       searchPath: environment.searchPath,
       from: environment.from,
       onUp: (running) => {
-        keepServing(this.directory, running);
+        try {
+          keepServing(this.directory, running);
+        } catch (error) {
+          this.ctx.logger.warn("other servers of this Paperclip cannot find memhost", { error: saying(error) });
+        }
         void outside(() => this.up(running));
       },
       onDown: (error) => this.down(error),
@@ -300,40 +309,47 @@ export class MemhostPlugin implements Worker {
     const [companyId, named] = [...this.rows].find(([, { memhostUrl }]) => memhostUrl !== null) ?? [];
     const url = named?.memhostUrl ?? null;
     if (url === null && this.leads === null) return;
-    const name = url !== null ? `the memhost at ${url}` : this.leads === true ? null : NEIGHBOUR;
-    if (name === (this.elsewhere?.name ?? null) && (name !== null || this.process.state.phase !== "idle")) return;
+    const name = url !== null ? `the memhost at ${url}` : this.leads === true ? OWN : NEIGHBOUR;
+    if (name === this.chosen) return;
+    this.chosen = name;
     this.elsewhere?.stop();
     this.elsewhere = null;
     this.memory.down("another memhost is used");
-    if (name === null) return outside(() => this.process.restart());
+    if (name === OWN) return outside(() => this.process.restart());
     await this.process.stop();
+    // Another one was chosen meanwhile.
+    if (this.chosen !== name) return;
     if (this.leads === true) dropServing(this.directory);
-    const token = async (): Promise<string> => {
-      const reference = this.rows.get(companyId ?? "")?.memhostToken ?? null;
-      if (reference === null) throw new Error("its operator token is not in the settings");
-      return this.ctx.secrets.resolve(reference, { companyId, configPath: "memhostToken" });
-    };
-    let known: string | null = null;
-    const find = async (): Promise<Place> => {
-      if (url === null) {
-        const found = serving(this.directory);
-        if (found === null)
-          throw new Error(
-            `it is on ${this.leader}; for several machines, run a memhost for all of them and give its address in the settings`,
-          );
-        return { runtime: found.runtime, control: found.control, token: found.token, pid: found.pid };
-      }
-      if (known === null || !this.memory.isUp) known = await token();
-      return { runtime: url, control: url, token: known, pid: 0 };
-    };
     this.elsewhere = new Elsewhere(
       name,
-      find,
+      url === null ? () => this.neighbour() : this.placeAt(url, companyId ?? ""),
       (running) => void outside(() => this.up(running)),
       (error) => this.down(error),
     );
     // Its timer looks for as long as the plugin runs, and the call that brought the settings ends.
     outside(() => this.elsewhere?.start());
+  }
+
+  /** The memhost of the server that leads, if it is on this machine. */
+  private async neighbour(): Promise<Place> {
+    const found = serving(this.directory);
+    if (found !== null) return found;
+    throw new Error(
+      `it is on ${this.leader}; for several machines, run a memhost for all of them and give its address in the settings`,
+    );
+  }
+
+  /** The memhost at an address. Its token is read again when it was down: it may be another one. */
+  private placeAt(url: string, companyId: string): () => Promise<Place> {
+    let token: string | null = null;
+    return async () => {
+      if (token === null || !this.memory.isUp) {
+        const reference = this.rows.get(companyId)?.memhostToken ?? null;
+        if (reference === null) throw new Error("its operator token is not in the settings");
+        token = await this.ctx.secrets.resolve(reference, { companyId, configPath: "memhostToken" });
+      }
+      return { runtime: url, control: url, token, pid: 0 };
+    };
   }
 
   health(): PluginHealthDiagnostics {
@@ -348,7 +364,7 @@ export class MemhostPlugin implements Worker {
       status: phase === "up" && trouble === null ? "ok" : "degraded",
       message:
         trouble === null
-          ? `memhost is ${phase}${this.elsewhere?.name === NEIGHBOUR ? ", served by another server of this Paperclip" : ""}`
+          ? `memhost is ${phase}${this.chosen === NEIGHBOUR ? ", served by another server of this Paperclip" : ""}`
           : phase === "up"
             ? trouble
             : `memhost is ${phase}: ${trouble}`,
@@ -399,7 +415,7 @@ export class MemhostPlugin implements Worker {
     if (first === undefined || (present !== null && origins.includes(present))) return;
     makePrivate(this.directory);
     keepBackAddress(this.directory, first);
-    if (this.elsewhere !== null || ["idle", "starting"].includes(this.process.state.phase)) return;
+    if (this.elsewhere !== null || this.process.state.phase === "starting") return;
     this.memory.down("memhost is started again with the address of Paperclip");
     await this.process.stop();
     outside(() => this.process.restart());

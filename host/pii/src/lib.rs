@@ -86,6 +86,12 @@ pub fn redact_secrets(text: &str) -> Cow<'_, str> {
     redact_kinds(text, |kind| kind == PiiKind::Secret)
 }
 
+/// Whether there is a credential in a text.
+#[must_use]
+pub fn has_secret(text: &str) -> bool {
+    matches!(redact_secrets(text), Cow::Owned(_))
+}
+
 /// The value of a member as it is looked at: behind its name, if both are short.
 #[must_use]
 pub fn named<'a>(name: &str, value: &'a str) -> Cow<'a, str> {

@@ -37,7 +37,7 @@ pub(crate) const SPECS: &[(&str, Check)] = &[
         assignment,
     ),
     (r"(?i)(?-u:\b)pin(?: code| number)?(?: is(?: now)?|[ ]?[:=])[ ]{1,2}", pin),
-    (r"(?i)[a-z][a-z0-9+.-]{1,20}://[^ \t\r\n/:@]{0,64}:[^ \t\r\n/]{1,128}@", url_password),
+    (r#"(?i)[a-z][a-z0-9+.-]{1,20}://[^ \t\r\n/:@]{0,64}:[^ \t\r\n/"'`<>]{1,128}@"#, url_password),
 ];
 
 /// Words that announce a version, an outline number or an object identifier rather than an address.

@@ -144,6 +144,9 @@ fn a_credential_is_one_whatever_else_it_looks_like() {
         assert!(redacted.contains("[SECRET]"), "{redacted}");
         assert!(!redacted.contains("ecret9") && !redacted.contains("292c"), "{redacted}");
     }
+    // The port of an address is no password of the mail address behind it.
+    let json = r#"{"url":"http://localhost:3000","mail":"eve@example.com"}"#;
+    assert_eq!(redact_secrets(json), json);
 }
 
 #[test]

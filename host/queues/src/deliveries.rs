@@ -99,24 +99,24 @@ impl Deliveries {
     }
 
     /// Gives the deliveries of a binding, also those that ended, to the one that takes its place.
-    /// The same event is no new one there.
+    /// So it takes no event twice.
     ///
     /// # Errors
-    /// Where the store fails; some are given then.
-    pub async fn replaced(
+    /// Where the store fails; some have the new binding then.
+    pub async fn reassign(
         &self,
         company: &CompanyId,
-        before: BindingId,
-        by: BindingId,
+        from: BindingId,
+        to: BindingId,
     ) -> Result<(), StoreError> {
         let mut all = self.all(company);
         let mut changes = Vec::new();
         while let Some(delivery) = all.next().await? {
-            if delivery.binding_id != before {
+            if delivery.binding_id != from {
                 continue;
             }
             let (table, mark) = delivery.mark();
-            let moved = Delivery { binding_id: by, ..delivery };
+            let moved = Delivery { binding_id: to, ..delivery };
             changes.push(Change::always(table, mark, None));
             changes.extend(Self::writes(None, &moved)?.into_iter().map(Change::from));
             if changes.len() >= MOVED_AT_ONCE {

@@ -1,7 +1,6 @@
 //! Events of sessions and tools: accepted once, found by project, session and tool.
 
 use async_recursion::async_recursion as boxed;
-use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::Tenancy;
@@ -116,14 +115,14 @@ impl Tenancy {
 
 /// Replaces credentials in what tools said. An event is kept for everybody who may read the log.
 fn redact_secrets(event: &mut NewEvent) {
+    if event.error.is_none() && event.details.is_none() {
+        return;
+    }
     let mut redact = |name: &str, text: &mut String| {
         if let Some(redacted) = pii::redact_member(name, text, pii::redact_secrets) {
             *text = redacted;
         }
     };
-    if event.error.is_none() && event.details.is_none() {
-        return;
-    }
     off_executor(limits::MAX_EVENT_ERROR_BYTES + limits::MAX_EVENT_DETAILS_BYTES, || {
         event.error.iter_mut().for_each(|text| redact("", text));
         for (name, value) in event.details.iter_mut().flatten() {
@@ -134,17 +133,7 @@ fn redact_secrets(event: &mut NewEvent) {
 
 /// Refuses a credential in an id: an id that was rewritten would be another one.
 fn refuse_secrets(event: &NewEvent) -> Result<(), FieldError> {
-    let ids = [
-        ("eventId", event.event_id.as_deref()),
-        ("projectId", Some(event.project_id.as_str())),
-        ("sessionId", Some(&event.session_id)),
-        ("agentKind", Some(&event.agent_kind)),
-        ("runId", event.run_id.as_deref()),
-        ("toolId", event.tool_id.as_deref()),
-        ("status", event.status.as_deref()),
-    ];
-    let is_secret = |text: &str| matches!(pii::redact_secrets(text), Cow::Owned(_));
-    match ids.into_iter().find(|(_, id)| id.is_some_and(is_secret)) {
+    match event.ids().into_iter().find(|(_, id)| id.is_some_and(pii::has_secret)) {
         Some((field, _)) => Err(FieldError::new(field, "has a credential: take it out")),
         None => Ok(()),
     }

@@ -88,20 +88,25 @@ pub struct NewEvent {
 }
 
 impl NewEvent {
-    /// Checks what the type needs.
-    ///
-    /// # Errors
-    /// The first field at fault.
-    pub fn check(&self) -> Result<(), FieldError> {
-        for (field, id) in [
+    /// The ids that its sender chose, each with its field.
+    pub fn ids(&self) -> [(&'static str, Option<&str>); 7] {
+        [
             ("eventId", self.event_id.as_deref()),
-            ("projectId", Some(self.project_id.as_str())),
+            ("projectId", Some(&self.project_id)),
             ("sessionId", Some(&self.session_id)),
             ("agentKind", Some(&self.agent_kind)),
             ("runId", self.run_id.as_deref()),
             ("toolId", self.tool_id.as_deref()),
             ("status", self.status.as_deref()),
-        ] {
+        ]
+    }
+
+    /// Checks what the type needs.
+    ///
+    /// # Errors
+    /// The first field at fault.
+    pub fn check(&self) -> Result<(), FieldError> {
+        for (field, id) in self.ids() {
             if let Some(id) = id {
                 super::check_id(field, id)?;
             }

@@ -43,7 +43,7 @@ pub struct Snippet {
     pub created_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Timestamp>,
-    /// When the event happened that it is of, where the host knows it.
+    /// When its event happened, where the host knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub happened_at: Option<Timestamp>,
     /// From then on it is in no answer.

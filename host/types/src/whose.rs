@@ -137,7 +137,7 @@ pub struct RecordFilter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::OutsideId>")]
     pub subject_id: Option<String>,
-    /// Made at this moment or later. A record of an event was made when that happened.
+    /// Made at this moment or later. A record of an event counts as made when the event happened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// Made before this moment.
@@ -251,6 +251,22 @@ mod tests {
         }
         assert!(finds(serde_json::json!({"agentId": "ada"})));
         assert!(!finds(serde_json::json!({"runId": "r3"})));
+    }
+
+    #[test]
+    fn a_record_of_an_event_is_as_old_as_the_event() {
+        let row: RecordRow = serde_json::from_value(serde_json::json!({
+            "companyId": "acme", "bindingId": uuid::Uuid::nil(),
+            "handle": {"providerKey": "p", "providerRecordId": "r"},
+            "scope": {"companyId": "acme"}, "writtenBy": "operator",
+            "operationId": uuid::Uuid::nil(), "createdAt": "2026-01-02T00:00:00Z",
+            "happenedAt": "2025-01-02T00:00:00Z",
+        }))
+        .unwrap();
+        let until =
+            RecordFilter { until: "2026-01-01T00:00:00Z".parse().ok(), ..RecordFilter::default() };
+        assert!(until.matches(Some(&row), &snippet(None)));
+        assert!(!until.matches(None, &snippet(None)));
     }
 
     #[test]

@@ -252,7 +252,12 @@ impl Served {
         let lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
         let line = lines.into_iter().find(|line| line.contains("listening on")).unwrap();
         let url = line.rsplit(' ').next().unwrap().to_owned();
-        let agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        let agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            // The host closes a connection that is idle for long, as here while others compile.
+            .max_idle_connections(0)
+            .build()
+            .into();
         Self { process, url, agent }
     }
 

@@ -299,3 +299,17 @@ async fn recall_keeps_so_much_text_of_a_binding_and_says_what_it_leaves_out() {
     assert_eq!(kept, 4, "of six records of almost 1 MiB each: {degraded}");
     assert!(degraded[0].as_str().unwrap().contains("2 of 6 records left out"), "{degraded}");
 }
+
+/// A run that has ended asks for nothing more, and its delivery ends all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recall_whose_caller_has_gone_ends() {
+    let (_host, api) = extracting().await;
+    let asking = api.with_same();
+    let hook = hydrate("gone", "await release", &json!({"deadlineMs": 300}));
+    let asking = tokio::spawn(async move { asking.post(HOOKS, &hook).await });
+    let deliveries = "/control/v1/companies/acme/deliveries?hookId=gone";
+    let status = |page: &Value| page["items"][0]["status"].clone();
+    api.until(deliveries, |page| status(page) == "pending").await;
+    asking.abort();
+    api.until(deliveries, |page| status(page) == "degraded").await;
+}

@@ -163,3 +163,23 @@ async fn an_export_keeps_who_wrote_what() {
     assert_eq!(all.len(), AWKWARD.len());
     assert_eq!(principals(&there).await, all);
 }
+
+/// Whoever stands before the host may have read another one of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_header_that_decides_is_sent_once() {
+    let host = TestHost::new(&[]).await.unwrap();
+    let operator = Api::new(&host);
+    let query = || Some(json!({"scope": {"companyId": "acme"}, "query": "x"}).to_string());
+    let path = "/runtime/v1/companies/acme/query";
+    let gw = gateway(&operator, "gw").await;
+    for (caller, name, values) in [
+        (&gw, "authorization", &["Bearer another"][..]),
+        (&operator, "idempotency-key", &["one", "two"]),
+        (&operator, "host", &["a.example", "b.example"]),
+    ] {
+        let headers: Vec<(&str, &str)> = values.iter().map(|value| (name, *value)).collect();
+        let answer = caller.send(Method::Post, path, query(), &headers).await;
+        assert_eq!(answer.status, 400, "{name}: {}", answer.text);
+        assert!(answer.text.contains("is sent twice; send it once"), "{name}: {}", answer.text);
+    }
+}

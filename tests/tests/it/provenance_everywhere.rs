@@ -92,6 +92,8 @@ async fn every_text_names_source_writer_and_corrector() {
     let body = json!({"scope": {"companyId": "acme"}, "handle": handle,
         "patch": {"record": {"text": "The launch is in June"}}});
     bob.post(&format!("{runtime}/correct"), &body).await.fine();
+    let got = ask(&api, "acme", "get", json!({"handle": handle})).await.fine();
+    assert_eq!(got["row"]["hookKind"], "issue_comment_capture", "{got}");
     let hook = json!({"hookKind": "pre_run_hydrate", "hookId": "r1", "query": "launch",
         "scope": {"companyId": "acme"}, "triggeredAt": "2026-11-20T10:00:00Z"});
     let recalled = api.post(&format!("{runtime}/hooks"), &hook).await.fine();

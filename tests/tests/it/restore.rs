@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use memhost_core::{end_quiet, restore_backup};
 use memhost_server::Method;
+use memhost_tests::clock::TestClock;
 use memhost_tests::{TestHost, caller, eventually, parse};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -406,17 +407,40 @@ async fn budgets_and_deliveries_go_on_in_a_restored_binding() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_ends_earlier_now_does_not_come_back() {
-    let (_host, api) = host().await;
+    let clock = TestClock::new();
+    let shared = Arc::clone(&clock) as _;
+    let host = TestHost::with(&[], |options| options.clock = shared).await.unwrap();
+    let api = Api::new(&host);
     let key = "local-markdown";
+    bind_provider(&api, "acme", key).await;
     let handle = write(&api, "acme", key, "the safe is behind the clock").await;
     let file = export(&api).await;
-    let at = jiff::Timestamp::now() + jiff::SignedDuration::from_millis(400);
+    let at = memhost_ports::Clock::now(&*clock) + jiff::SignedDuration::from_hours(1);
     let record = json!({"id": handle["providerRecordId"], "text": "soon over",
         "expiresAt": at.to_string()});
     let body = json!({"scope": {"companyId": "acme"}, "bindingKey": key, "records": [record]});
     api.post(&format!("{RUNTIME}/records"), &body).await.fine();
-    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     restore(&api, file).await.fine();
-    let shown = texts(&api, "acme", key).await;
-    assert!(!shown.iter().any(|text| text.contains("safe")), "{shown:?}");
+    assert_eq!(texts(&api, "acme", key).await, ["the safe is behind the clock"]);
+    clock.advance(jiff::SignedDuration::from_hours(2));
+    assert_eq!(texts(&api, "acme", key).await, [""; 0]);
+}
+
+/// Whoever imported the lines would show the records to everybody.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lines_of_private_records_leave_with_the_whole_company_only() {
+    let (_host, api) = host().await;
+    let ada = api.agent("ada").await;
+    let lines = async || {
+        let body = json!({"scope": {"companyId": "acme"}, "bindingKey": "reference"});
+        api.post(&format!("{RUNTIME}/export"), &body).await
+    };
+    assert!(lines().await.fine()["lines"].as_str().unwrap().contains("the gate is green"));
+    let body = json!({"scope": {"companyId": "acme", "agentId": "ada"}, "bindingKey": "reference",
+        "records": [{"text": "mine"}], "visibility": "agent"});
+    ada.post(&format!("{RUNTIME}/records"), &body).await.fine();
+    let refused = lines().await;
+    assert_eq!(refused.problem(), (403, "forbidden"), "{}", refused.text);
+    assert!(refused.text.contains("memhost company export"), "{}", refused.text);
+    assert!(export(&api).await.contains("mine"));
 }

@@ -116,10 +116,10 @@ fn source_details(view: &View, found: &Snippet, row: Option<&RecordRow>) -> Mark
     html! {
         @match &found.source {
             Some(source) => (of_source(view, source, row)),
-            None => p.soft { "No source that the host knows." }
+            None => p.soft { "The host knows no source." }
         }
         @if let Some(claimed) = &found.claimed_source {
-            p.help { "Its provider says otherwise; that is not checked:" }
+            p.help { "Its provider names this source, which nobody has checked:" }
             (of_source(view, claimed, None))
         }
     }

@@ -161,7 +161,7 @@ pub(super) struct FoundRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "date-time"))]
     pub(super) updated_at: Option<String>,
-    /// When the event happened that it is of: RFC 3339, UTC.
+    /// When its event happened: RFC 3339, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "date-time"))]
     pub(super) happened_at: Option<String>,

@@ -104,7 +104,7 @@ codes! {
         "A person must approve it first.",
         "Decide about it in the review queue.";
     Outdated = "outdated", Conflict,
-        "What happened later has forgotten its source or its scope, or took its place.",
+        "Its source or scope was forgotten later, or something newer took its place.",
         "Nothing needs to be done.";
     BindingExists = "binding_exists", Conflict,
         "A binding of this company has this key already.",

@@ -150,7 +150,7 @@ impl<'a> ForgetWanted<'a> {
     ) -> Result<bool, StoreError> {
         let record = &snippet.handle.provider_record_id;
         let is_within = snippet.scope.as_ref().is_some_and(|scope| self.wanted.scope.covers(scope));
-        // A time that has not come yet says nothing.
+        // A time in the future is wrong, so it proves nothing.
         let now = self.host.clock.now();
         let is_later = snippet.created_at.is_some_and(|at| at > self.wanted.received && at <= now);
         if !is_within || is_later || self.tried.contains(record) {

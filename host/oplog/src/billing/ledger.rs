@@ -262,14 +262,14 @@ impl Ledger {
     ///
     /// # Errors
     /// Where one cannot be encoded.
-    pub fn replaced(&self, before: &Binding, by: &Binding) -> Result<Vec<Change>, StoreError> {
-        let Some(account) = self.known(&before.company_id) else { return Ok(Vec::new()) };
+    pub fn reassign(&self, from: &Binding, to: &Binding) -> Result<Vec<Change>, StoreError> {
+        let Some(account) = self.known(&from.company_id) else { return Ok(Vec::new()) };
         let budgets = account.lock().budgets.clone();
-        let own = budgets.into_iter().filter(|budget| budget.binding_id == Some(before.id));
+        let own = budgets.into_iter().filter(|budget| budget.binding_id == Some(from.id));
         own.map(|mut budget| {
-            budget.former_ids.push(before.id);
-            budget.binding_id = Some(by.id);
-            let key = budget_key(&by.company_id, Some(&by.key), budget.period);
+            budget.former_ids.push(from.id);
+            budget.binding_id = Some(to.id);
+            let key = budget_key(&to.company_id, Some(&to.key), budget.period);
             Ok(Change::always(Table::Budgets, key, Some(store::encode("budget", &budget)?)))
         })
         .collect()

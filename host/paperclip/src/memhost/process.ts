@@ -8,8 +8,7 @@ import type { Running } from "./client";
 import { findMemhost, PLATFORM_PACKAGE } from "./binary";
 import { backAddress, keepPort, lastPort, makePrivate } from "./directories";
 
-/** `idle`: nobody has started it yet. */
-export type Phase = "idle" | "starting" | "up" | "missing" | "down" | "stopped";
+export type Phase = "starting" | "up" | "missing" | "down" | "stopped";
 
 export interface ProcessState {
   phase: Phase;
@@ -43,7 +42,7 @@ interface Printed {
 
 export class MemhostProcess {
   state: ProcessState = {
-    phase: "idle",
+    phase: "starting",
     pid: null,
     since: new Date().toISOString(),
     restarts: 0,

@@ -75,7 +75,7 @@ export async function keyTrouble(board: Board): Promise<string | null> {
     const keys = await board.ask<{ id: string; expiresAt: string | null }[]>("GET", "/board-api-keys");
     const ends = keys.find(({ id }) => id === keyId)?.expiresAt ?? null;
     if (ends === null || Date.parse(ends) - Date.now() > SOON_DAYS * DAY_MS) return null;
-    return `the board API key ends at ${ends.slice(0, 16).replace("T", " ")} UTC, and with it what was enabled is not kept up to date; ${RENEW}`;
+    return `the board API key ends at ${ends.slice(0, 16).replace("T", " ")} UTC; after that, what Enable has set up is not kept up to date; ${RENEW}`;
   } catch (error) {
     const isRefused = error instanceof BoardError && [401, 403].includes(error.status);
     return isRefused ? `the board API key is refused: it has ended, or was revoked; ${RENEW}` : null;

@@ -100,6 +100,9 @@ impl Transfer {
             result = self.put_in_place(company, &restored, entry).await;
         }
         let is_done = result.is_ok();
+        if is_done {
+            self.go_on_in_place(company, &restored).await;
+        }
         let gone = restored.iter().map(|(before, staged)| if is_done { before } else { staged });
         let gone: Vec<&Arc<Binding>> =
             gone.chain(given_up.iter().map(|(_, (_, staged))| staged)).collect();
@@ -113,8 +116,7 @@ impl Transfer {
         Ok(done)
     }
 
-    /// Puts the restored bindings in the place of those that were there, with their budgets and
-    /// their deliveries.
+    /// Puts the restored bindings in the place of those that were there, with their budgets.
     async fn put_in_place(
         &self,
         company: &CompanyId,
@@ -123,14 +125,24 @@ impl Transfer {
     ) -> Result<(), ServiceError> {
         let mut changes = Vec::new();
         for (before, staged) in restored {
-            changes.extend(self.oplog.ledger.replaced(before, staged)?);
+            changes.extend(self.oplog.ledger.reassign(before, staged)?);
         }
-        self.bindings.replace_all(company, restored, changes, entry).await?;
-        self.oplog.ledger.reload(company).await?;
+        Ok(self.bindings.replace_all(company, restored, changes, entry).await?)
+    }
+
+    /// Lets the budgets count, and gives the deliveries to the bindings that are in place now. What
+    /// fails here undoes nothing: the restored records are the company's.
+    async fn go_on_in_place(&self, company: &CompanyId, restored: &[(Arc<Binding>, Arc<Binding>)]) {
+        if let Err(error) = self.oplog.ledger.reload(company).await {
+            tracing::error!(%error, %company, "budgets of restored bindings count after the next \
+                start only");
+        }
         for (before, staged) in restored {
-            self.deliveries.replaced(company, before.id, staged.id).await?;
+            if let Err(error) = self.deliveries.reassign(company, before.id, staged.id).await {
+                tracing::error!(%error, %company, binding = %staged.key, "some deliveries stayed \
+                    with the binding that was there before: they become dead letters");
+            }
         }
-        Ok(())
     }
 
     /// What the company's log says of records that were forgotten.
@@ -247,8 +259,8 @@ impl Importing<'_> {
         }
     }
 
-    /// A record that is private here, or that ends earlier here, stays so: the row of the file gets
-    /// the readers and the end that it has now. Answers the mark of its owner's private records.
+    /// Lets the row of a file be as private, and expire as early, as the record does here now.
+    /// Answers the mark that its owner has private records.
     async fn keep_present(
         &self,
         staged: &Binding,
@@ -259,10 +271,10 @@ impl Importing<'_> {
             return Ok(None);
         };
         let record = &row.handle.provider_record_id;
-        let Some(now) = self.service.records.row(present, record).await? else { return Ok(None) };
-        row.expires_at = row.expires_at.into_iter().chain(now.expires_at).min();
-        let Some(owner) = Owner::of_row(&now) else { return Ok(None) };
-        (row.visibility, row.scope) = (now.visibility, now.scope);
+        let Some(here) = self.service.records.row(present, record).await? else { return Ok(None) };
+        row.expires_at = row.expires_at.into_iter().chain(here.expires_at).min();
+        let Some(owner) = Owner::of_row(&here) else { return Ok(None) };
+        (row.visibility, row.scope) = (here.visibility, here.scope);
         Ok(Some(Mark::owns(self.company, staged.id, owner)))
     }
 

@@ -1,5 +1,4 @@
-//! Where a record came from and who answers for it, in the words of every surface that shows it as
-//! text: recall, MCP and the command line.
+//! Where a record came from and who answers for it, as text for models: in recall and over MCP.
 
 use jiff::Timestamp;
 
@@ -7,7 +6,7 @@ use super::foreign::name;
 use super::{Snippet, SourceRef};
 
 impl Snippet {
-    /// When what it says was said: when its event happened, else when it was written last.
+    /// When its event happened, else when it was written last.
     pub fn told_at(&self) -> Option<Timestamp> {
         self.happened_at.or(self.updated_at).or(self.created_at)
     }
@@ -26,12 +25,9 @@ impl Snippet {
         let asserted = self.source.as_ref().and_then(|source| source.asserted_by.as_deref());
         let writer = self.written_by.as_ref().map(ToString::to_string);
         told.extend(asserted.map(|by| format!("asserted by {}", name(by))));
-        // Who writes asserts it, mostly.
-        told.extend(
-            writer
-                .filter(|writer| asserted != Some(writer.as_str()))
-                .map(|writer| format!("written by {}", name(&writer))),
-        );
+        // Usually the writer is the one who asserts it.
+        let other_writer = writer.filter(|writer| asserted != Some(writer.as_str()));
+        told.extend(other_writer.map(|writer| format!("written by {}", name(&writer))));
         let day = |at: Timestamp| at.strftime("%Y-%m-%d").to_string();
         told.extend(self.told_at().map(day));
         told.extend(self.corrected.as_ref().map(|corrected| {
