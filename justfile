@@ -31,9 +31,10 @@ mcp-client:
 claude-mem:
     tests/tools/claude-mem
 
-# The hooks under the real Claude Code and Codex, installed in target/agent-programs, with no network but loopback.
-# They are large: not a part of CI. Linux on x86-64, with Node and Python.
-agent-programs:
+# The hooks under the real Claude Code and Codex, installed in target/agent-programs, with no network but loopback: the
+# pinned versions, or `just agent-programs newest`. Linux on x86-64, with Node and Python.
+agent-programs VERSION="pinned":
+    tests/agent-hooks/real/install {{VERSION}}
     cargo build -p memhost
     tests/agent-hooks/real/run target/debug/memhost
 

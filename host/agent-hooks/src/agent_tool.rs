@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::HooksError;
-use super::machine_text::MachineText;
+use super::machine_text::{Author, MachineText};
 use super::payload::{self, HookSpec, Outcome, SessionEvent};
 use super::settings::env_path;
 use super::settings_entries::SettingsFormat;
@@ -84,8 +84,10 @@ pub(crate) struct Message<'a> {
     pub(crate) id: Option<&'a str>,
     /// The turn that it belongs to, where the tool says so.
     pub(crate) turn: Option<&'a str>,
-    /// Whether the tool says that it wrote the message itself.
-    pub(crate) is_of_tool: bool,
+    /// Who wrote a message of the role `user`, as far as the tool says so.
+    pub(crate) author: Author,
+    /// Whether the text is what the agent had said before it was interrupted.
+    pub(crate) is_partial: bool,
     /// For each part, who it is from, where the tool says so: `user.text` is a person's.
     pub(crate) kinds: Option<&'a Vec<Value>>,
 }

@@ -21,50 +21,96 @@ pub(super) enum Asked {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Exchange {
     pub(super) asked: Asked,
+    /// Empty if an error came instead of an answer.
     pub(super) answer: String,
+    /// The tool's id of the turn, if it is known. It tells an exchange from an equal one later.
+    pub(super) turn: Option<String>,
 }
 
-/// The exchange of an event: from the event itself, from what was noted when the person asked, and
-/// from the transcript. Each of them counts only for what it says of this very turn.
+/// The exchanges of an event, in order: from the event itself, from what was noted when the person
+/// asked, and from the transcript. Each of them counts only for what it says of this very turn.
 pub(super) fn of_event(
     tool: &dyn AgentTool,
     event: &SessionEvent,
     prompts: &Prompts<'_>,
-) -> Option<Exchange> {
-    let read = |pair: &dyn Fn(&Steps) -> Option<Pair>| {
-        let found = Steps::ask(tool, event, |steps| match pair(steps) {
-            Some((None, _)) if !steps.is_whole => None,
-            other => Some(other),
-        });
-        // The question may be out of reach, and its answer is not.
-        let (question, answer) = match found {
-            Some(decided) => decided?,
-            None => Steps::ask(tool, event, |steps| pair(steps))?,
-        };
-        Some(Exchange { asked: of_pair(question, &answer, event, prompts)?, answer })
+) -> Vec<Exchange> {
+    // No hook runs when a person interrupts Claude Code. The next prompt tells, or its answer where
+    // the transcript was not written yet.
+    let interrupted = match &event.kind {
+        EventKind::Prompted { .. }
+        | EventKind::TurnEnded { prompt: None, .. }
+        | EventKind::SessionEnded { .. } => read(tool, event, prompts, &Steps::interrupted),
+        _ => None,
     };
+    let own = of_its_turn(tool, event, prompts).filter(|own| interrupted.as_ref() != Some(own));
+    interrupted.into_iter().chain(own).collect()
+}
+
+/// The exchange of a pair of the transcript.
+fn read(
+    tool: &dyn AgentTool,
+    event: &SessionEvent,
+    prompts: &Prompts<'_>,
+    pair: &dyn Fn(&Steps) -> Option<Pair>,
+) -> Option<Exchange> {
+    let found = Steps::ask(tool, event, |steps| match pair(steps) {
+        Some((None, _)) if !steps.is_whole => None,
+        other => Some(other),
+    });
+    // The question may be out of reach, and its answer is not.
+    let (question, answer) = match found {
+        Some(decided) => decided?,
+        None => Steps::ask(tool, event, |steps| pair(steps))?,
+    };
+    let (asked, turn) = of_pair(question, &answer, event, prompts)?;
+    Some(Exchange { asked, answer, turn })
+}
+
+fn of_its_turn(
+    tool: &dyn AgentTool,
+    event: &SessionEvent,
+    prompts: &Prompts<'_>,
+) -> Option<Exchange> {
+    let turn = event.turn.clone();
+    let read = |pair: &dyn Fn(&Steps) -> Option<Pair>| read(tool, event, prompts, pair);
     match &event.kind {
         EventKind::TurnEnded { prompt: Some(prompt), answer, .. } => {
             let asked = match prompt.as_str() {
                 "" => Asked::Nobody,
                 words => Asked::Words(words.to_owned()),
             };
-            Some(Exchange { asked, answer: answer.clone()? })
+            Some(Exchange { asked, answer: answer.clone()?, turn })
         }
-        EventKind::TurnEnded { answer: Some(answer), .. } => Some(Exchange {
-            asked: of_answer(tool, answer, event, prompts),
-            answer: answer.clone(),
-        }),
+        EventKind::TurnEnded { answer: Some(answer), .. } => {
+            let asked = of_answer(tool, answer, event, prompts);
+            Some(Exchange { asked, answer: answer.clone(), turn })
+        }
         EventKind::TurnEnded { .. } => read(&|steps| steps.last_pair(true)),
-        EventKind::TurnBroken | EventKind::Compacting | EventKind::SessionEnded { .. } => {
+        EventKind::TurnBroken { has_failed } => read(&|steps| steps.last_pair(false))
+            .or_else(|| has_failed.then(|| without_answer(tool, event, prompts))?),
+        EventKind::Compacting | EventKind::SessionEnded { .. } => {
             read(&|steps| steps.last_pair(false))
         }
-        // No hook runs when a person interrupts Claude Code. The next prompt tells.
-        EventKind::Prompted { .. } => read(&Steps::interrupted),
         _ => None,
     }
 }
 
+/// What a person said in a turn that an error of the service ended. The person may never say it
+/// again.
+fn without_answer(
+    tool: &dyn AgentTool,
+    event: &SessionEvent,
+    prompts: &Prompts<'_>,
+) -> Option<Exchange> {
+    let turn = event.turn.as_deref();
+    let open = || {
+        let question = Steps::ask(tool, event, Steps::open_question)?;
+        is_current(&question, turn, prompts).then_some(question.words)
+    };
+    let words = turn.and_then(|turn| prompts.of_turn(turn)).or_else(open)??;
+    // Who says it again says it in another turn.
+    Some(Exchange { asked: Asked::Words(words), answer: String::new(), turn: None })
+}
 /// What was asked, for an answer that the event has.
 fn of_answer(
     tool: &dyn AgentTool,
@@ -78,7 +124,7 @@ fn of_answer(
     }
     let noted = turn.and_then(|turn| prompts.of_turn(turn));
     let found = Steps::ask(tool, event, |steps| match steps.question_of(answer, turn) {
-        Found::Further if noted.is_none() => None,
+        Found::Further if noted.clone().flatten().is_none() => None,
         other => Some(other),
     });
     match (found, noted) {
@@ -102,32 +148,42 @@ fn of_answer(
     }
 }
 
-/// What was asked, for a pair of the transcript; nothing if the pair is of another turn.
+/// What was asked, for a pair of the transcript, and in which turn; nothing if the pair is of
+/// another turn.
 fn of_pair(
     question: Option<Question>,
     answer: &str,
     event: &SessionEvent,
     prompts: &Prompts<'_>,
-) -> Option<Asked> {
+) -> Option<(Asked, Option<String>)> {
     let turn = event.turn.as_deref();
     let noted = || turn.and_then(|turn| prompts.of_turn(turn));
-    match question {
-        Some(Question { turn: Some(other), .. })
-            if event.kind == EventKind::TurnBroken && turn.is_some_and(|turn| turn != other) =>
-        {
-            None
-        }
-        Some(question) if question.turn.is_some() => Some(of_question(question, None, prompts)),
-        // A prompt that is submitted has another turn than the one before.
-        Some(question) if matches!(event.kind, EventKind::Prompted { .. }) => {
-            Some(said(question.words))
-        }
-        Some(question) => Some(of_question(question, noted(), prompts)),
-        None => {
-            let only = || turn.is_none().then(|| prompts.only(answer)).flatten();
-            Some(noted().or_else(only).map_or(Asked::Unknown, said))
-        }
+    let Some(question) = question else {
+        let only = || turn.is_none().then(|| prompts.only(answer)).flatten();
+        let asked = noted().or_else(only).map_or(Asked::Unknown, said);
+        return Some((asked, event.turn.clone()));
+    };
+    // The turn of a prompt or of the end of a session is not that of the pair before it.
+    let is_of_event =
+        matches!(event.kind, EventKind::TurnBroken { .. } | EventKind::TurnEnded { .. });
+    let own = question.turn.clone().or_else(|| prompts.turn_of(question.words.as_deref()?));
+    if matches!(event.kind, EventKind::TurnBroken { .. })
+        && question.turn.is_some()
+        && turn.is_some()
+        && question.turn.as_deref() != turn
+    {
+        return None;
     }
+    let own = own.or_else(|| event.turn.clone().filter(|_| is_of_event));
+    if own.as_deref().is_some_and(|own| prompts.has_another_answer(own, answer)) {
+        return Some((Asked::Nobody, own));
+    }
+    let asked = match question.turn {
+        None if matches!(event.kind, EventKind::Prompted { .. }) => said(question.words),
+        None => of_question(question, noted(), prompts),
+        Some(_) => of_question(question, None, prompts),
+    };
+    Some((asked, own))
 }
 
 /// What was asked with a question of the transcript. A person can add words during the turn: Codex

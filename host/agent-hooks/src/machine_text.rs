@@ -1,6 +1,15 @@
 //! Text that a program put into a person's message, or in its place. Each tool has one table of its
 //! marks; memory keeps the person's words without them.
 
+/// Who wrote a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Author {
+    Person,
+    Tool,
+    /// Only the text can tell.
+    Unknown,
+}
+
 /// What a tool's table says of its messages.
 #[derive(Debug)]
 pub(crate) struct MachineText {
@@ -70,11 +79,12 @@ impl MachineText {
         origin.is_none_or(|origin| self.people.contains(&origin))
     }
 
-    /// Reads the text of a message.
-    pub(crate) fn read(&self, text: &str) -> Said {
+    /// Reads the text of a message. A person can begin one with what would mark it as the tool's.
+    pub(crate) fn read(&self, text: &str, author: Author) -> Said {
         let mut rest = text.trim();
         let mut was_interrupted = false;
-        while let Some(mark) = self.marks.iter().find(|mark| mark.begins(rest)) {
+        let counts = |mark: &&Mark| author != Author::Person || mark.what != What::Message;
+        while let Some(mark) = self.marks.iter().filter(counts).find(|mark| mark.begins(rest)) {
             match mark.what {
                 What::Message => return Said::Tool,
                 What::Command => return command(rest),
@@ -102,7 +112,7 @@ impl MachineText {
 
     /// A person's words in a text that may have marks.
     pub(crate) fn words(&self, text: &str) -> Option<String> {
-        match self.read(text) {
+        match self.read(text, Author::Unknown) {
             Said::Person(words) => Some(words),
             Said::Tool | Said::Interrupt | Said::Nothing => None,
         }
@@ -155,7 +165,7 @@ mod tests {
     use crate::tools::find;
 
     fn read(tool: &str, text: &str) -> Said {
-        find(tool).unwrap().machine_text().read(text)
+        find(tool).unwrap().machine_text().read(text, Author::Unknown)
     }
 
     fn person(words: &str) -> Said {
@@ -202,6 +212,14 @@ mod tests {
         ] {
             assert_eq!(read("claude", text), said, "{text}");
         }
+    }
+
+    #[test]
+    fn what_a_person_typed_is_theirs_however_it_begins() {
+        let text = "<channel> tags: how do I escape them?";
+        let table = find("claude").unwrap().machine_text();
+        assert_eq!(table.read(text, Author::Unknown), Said::Tool);
+        assert_eq!(table.read(text, Author::Person), person(text));
     }
 
     #[test]

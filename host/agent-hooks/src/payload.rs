@@ -57,7 +57,10 @@ pub(crate) enum Meaning {
         ends_session: bool,
     },
     /// The person or an error of the service ended the turn. `last_assistant_message` is the error.
-    TurnBroken,
+    TurnBroken {
+        /// Whether an error did.
+        has_failed: bool,
+    },
     /// The transcript is about to be shortened.
     Compaction,
     /// A session has ended: `reason`.
@@ -95,8 +98,9 @@ pub(crate) enum EventKind {
     /// The agent has answered. `ends_session` is set where the tool has no other event for the end
     /// of a session. `prompt` is empty if nobody asked, and `None` if the event does not say it.
     TurnEnded { prompt: Option<String>, answer: Option<String>, ends_session: bool },
-    /// The turn ended before the answer.
-    TurnBroken,
+    /// The turn ended before the answer. `has_failed`: an error of the service ended it, and no
+    /// person.
+    TurnBroken { has_failed: bool },
     /// The transcript is about to be shortened.
     Compacting,
     /// A session ended.
@@ -164,7 +168,8 @@ fn kind_of(meaning: Meaning, payload: &Value) -> Option<EventKind> {
             let source = text("source").unwrap_or_else(|| "startup".to_owned());
             EventKind::SessionStarted { is_new: source != "compact", source }
         }
-        Meaning::Prompt => EventKind::Prompted { prompt: text("prompt")? },
+        // A prompt can have no text: only an image.
+        Meaning::Prompt => EventKind::Prompted { prompt: payload.get("prompt")?.as_str()?.into() },
         Meaning::ToolStart => EventKind::ToolStarted { tool: tool(), id: id() },
         Meaning::ToolEnd => {
             let outcome = payload.get("tool_response").map_or(Outcome::Unknown, outcome);
@@ -188,7 +193,7 @@ fn kind_of(meaning: Meaning, payload: &Value) -> Option<EventKind> {
             answer: text("last_assistant_message"),
             ends_session,
         },
-        Meaning::TurnBroken => EventKind::TurnBroken,
+        Meaning::TurnBroken { has_failed } => EventKind::TurnBroken { has_failed },
         Meaning::Compaction => EventKind::Compacting,
         Meaning::SessionEnd => {
             EventKind::SessionEnded { reason: text("reason").unwrap_or_else(|| "other".to_owned()) }

@@ -78,6 +78,13 @@ impl<'a> Prompts<'a> {
         Some((!words.is_empty()).then(|| words.join("\n")))
     }
 
+    /// The turn in which somebody said this last.
+    pub(super) fn turn_of(&self, words: &str) -> Option<String> {
+        let mut noted = self.all();
+        noted.retain(|(_, prompt)| prompt.words.as_deref() == Some(words));
+        noted.pop()?.1.turn
+    }
+
     /// Whether all that was asked in a turn has another answer already. Claude Code answers the
     /// output of a shell command in the turn of the prompt before it.
     pub(super) fn has_another_answer(&self, turn: &str, answer: &str) -> bool {

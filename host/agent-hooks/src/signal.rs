@@ -6,7 +6,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::exchange::{self, Asked};
+use super::exchange::{self, Asked, Exchange};
 use super::payload::{EventKind, Outcome, SessionEvent};
 use super::project::{Project, clean};
 use super::prompts::{MAX_PROMPT, Prompt, Prompts};
@@ -52,13 +52,13 @@ impl Signals<'_> {
                 vec![self.call_ended(state, tool, id, *duration_ms, outcome.clone())]
             }
             EventKind::Prompted { prompt } => {
-                let interrupted = self.capture(state);
+                let interrupted = self.captures(state);
                 self.note_prompt(state, prompt);
-                interrupted.into_iter().collect()
+                interrupted
             }
             EventKind::TurnEnded { ends_session, .. } => {
                 let mut entries = self.lost_ends(state);
-                entries.extend(self.capture(state));
+                entries.extend(self.captures(state));
                 if *ends_session {
                     let moment = moment_of(self.event);
                     entries.push(self.host_event(
@@ -69,15 +69,15 @@ impl Signals<'_> {
                 }
                 entries
             }
-            EventKind::TurnBroken => {
+            EventKind::TurnBroken { .. } => {
                 let mut entries = self.lost_ends(state);
-                entries.extend(self.capture(state));
+                entries.extend(self.captures(state));
                 entries
             }
-            EventKind::Compacting => self.capture(state).into_iter().collect(),
+            EventKind::Compacting => self.captures(state),
             EventKind::SessionEnded { reason } => {
                 let mut entries = self.lost_ends(state);
-                entries.extend(self.capture(state));
+                entries.extend(self.captures(state));
                 entries.push(self.host_event(
                     "session.stopped",
                     &[reason, &moment_of(self.event)],
@@ -186,16 +186,21 @@ impl Signals<'_> {
         format!("/runtime/v1/companies/{}/hooks", self.company)
     }
 
-    /// The `post_run_capture` hook with the exchange of the event. Its id is made of what was said,
-    /// so that the end of a session does not capture again what the end of its last turn captured.
-    fn capture(&self, state: &State) -> Option<Entry> {
+    /// The `post_run_capture` hooks with the exchanges of the event.
+    fn captures(&self, state: &State) -> Vec<Entry> {
         if !self.settings.capture {
-            return None;
+            return Vec::new();
         }
         let prompts = self.prompts(state);
-        let exchange = exchange::of_event(self.tool, self.event, &prompts)?;
+        let exchanges = exchange::of_event(self.tool, self.event, &prompts);
+        exchanges.iter().filter_map(|exchange| self.capture(exchange, &prompts, state)).collect()
+    }
+
+    /// The hook of one exchange. Its id is made of the turn and of what was said, so that the end
+    /// of a session does not capture again what the end of its last turn captured.
+    fn capture(&self, exchange: &Exchange, prompts: &Prompts<'_>, state: &State) -> Option<Entry> {
         let answer = cut(recall::without(&exchange.answer).trim(), MAX_EXCERPT);
-        if answer.is_empty() {
+        if answer.is_empty() && !exchange.answer.is_empty() {
             return None;
         }
         let prompt = match &exchange.asked {
@@ -212,14 +217,21 @@ impl Signals<'_> {
             }
         };
         if matches!(self.event.kind, EventKind::TurnEnded { .. }) {
-            prompts.answered(self.event.turn.as_deref(), prompt.as_deref(), &exchange.answer);
+            prompts.answered(exchange.turn.as_deref(), prompt.as_deref(), &exchange.answer);
         }
-        let prompt = prompt.unwrap_or_default();
-        let mut text = String::new();
-        if !prompt.is_empty() {
-            text.push_str(&format!("User: {prompt}\n\n"));
+        let said =
+            [("user", "User", prompt.unwrap_or_default()), ("assistant", "Assistant", answer)];
+        let id = self
+            .id("capture", &[exchange.turn.as_deref().unwrap_or_default(), &said[0].2, &said[1].2]);
+        let said: Vec<_> = said.into_iter().filter(|(_, _, words)| !words.is_empty()).collect();
+        if said.is_empty() {
+            return None;
         }
-        text.push_str(&format!("Assistant: {answer}\n"));
+        let texts: Vec<String> =
+            said.iter().map(|(_, name, words)| format!("{name}: {words}\n")).collect();
+        let text = texts.join("\n");
+        let turns: Vec<Value> =
+            said.iter().map(|(role, _, words)| json!({"role": role, "text": words})).collect();
         let source = without_nulls(json!({
             "kind": if self.settings.run.is_some() { "run" } else { "external_document" },
             "companyId": self.company, "runId": self.settings.run,
@@ -230,12 +242,6 @@ impl Signals<'_> {
             "sessionId": self.event.session, "projectId": self.project_id(),
             "hookEvent": self.event.hook,
         });
-        let id = self.id("capture", &[&prompt, &answer]);
-        let turn = |role: &str, text: String| json!({"role": role, "text": text});
-        let mut turns = vec![turn("assistant", answer)];
-        if !prompt.is_empty() {
-            turns.insert(0, turn("user", prompt));
-        }
         let payload =
             json!({"text": text, "turns": turns, "mimeType": "text/markdown", "metadata": about});
         let body = json!({"source": source, "payload": payload, "metadata": about});

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::agent_tool::{AgentTool, CallEnd, Message};
 use super::json;
-use super::machine_text::Said;
+use super::machine_text::{Author, Said};
 use super::payload::SessionEvent;
 use super::recall;
 
@@ -31,6 +31,8 @@ pub(super) enum Step {
         text: String,
         /// The id of the message.
         id: Option<String>,
+        /// Whether the tool says that it was interrupted.
+        is_partial: bool,
     },
     /// The person interrupted the agent.
     Interrupted,
@@ -119,14 +121,13 @@ impl Steps {
         (skips || !is_open).then(|| (self.last_question(at, |_| true), text.clone()))
     }
 
-    /// What the agent had said when it was interrupted, with its question, if that is how the last
-    /// turn before a new prompt ended.
+    /// What the agent had said when it was interrupted, with its question, if that is how the turn
+    /// before the last question ended, or the last turn itself.
     pub(super) fn interrupted(&self) -> Option<Pair> {
-        let at = self.all.iter().rposition(|step| matches!(step, Step::Answered { .. }))?;
-        // The new prompt itself may be in the transcript already.
-        let was_interrupted = self.all.get(at + 1) == Some(&Step::Interrupted);
-        let Step::Answered { text, .. } = &self.all[at] else { return None };
-        was_interrupted.then(|| (self.last_question(at, |_| true), text.clone()))
+        let at = self.all.iter().rposition(|step| *step == Step::Interrupted)?;
+        let later = self.all[at..].iter().filter(|step| matches!(step, Step::Asked(_))).count();
+        let Step::Answered { text, .. } = self.all.get(at.checked_sub(1)?)? else { return None };
+        (later <= 1).then(|| (self.last_question(at, |_| true), text.clone()))
     }
 
     /// The last question, if it can only be that of an answer that is not in the transcript yet:
@@ -226,8 +227,8 @@ pub(super) fn steps(tool: &dyn AgentTool, text: &str) -> Vec<Step> {
         let Some(message) = tool.message(&line) else { continue };
         match (step(tool, &message), steps.last_mut()) {
             (
-                Some(Step::Answered { text: more, id: Some(id) }),
-                Some(Step::Answered { text, id: Some(same) }),
+                Some(Step::Answered { text: more, id: Some(id), .. }),
+                Some(Step::Answered { text, id: Some(same), .. }),
             ) if id == *same => {
                 text.push('\n');
                 text.push_str(&more);
@@ -236,13 +237,28 @@ pub(super) fn steps(tool: &dyn AgentTool, text: &str) -> Vec<Step> {
             (None, _) => {}
         }
     }
+    // Claude Code writes other things in the same way, such as `No response requested.`
+    let mut next_is_end: Vec<bool> = steps.iter().map(|step| *step == Step::Interrupted).collect();
+    next_is_end.push(false);
+    let mut ends = next_is_end.into_iter().skip(1);
+    steps.retain(|step| {
+        let was_interrupted = ends.next().unwrap_or_default();
+        was_interrupted || !matches!(step, Step::Answered { is_partial: true, .. })
+    });
     steps
 }
 
 /// Adds what the person said during a turn to the turn's question.
 fn add(tool: &dyn AgentTool, content: &Value, steps: &mut [Step]) {
-    let message =
-        Message { role: "user", content, id: None, turn: None, is_of_tool: false, kinds: None };
+    let message = Message {
+        role: "user",
+        content,
+        id: None,
+        turn: None,
+        author: Author::Unknown,
+        is_partial: false,
+        kinds: None,
+    };
     let Some(Step::Asked(Question { words: Some(more), .. })) = step(tool, &message) else {
         return;
     };
@@ -266,10 +282,13 @@ fn step(tool: &dyn AgentTool, message: &Message<'_>) -> Option<Step> {
             let all: Vec<&str> = texts.into_iter().map(|(text, _)| text).collect();
             let text = recall::without(&all.join("\n")).trim().to_owned();
             let id = message.id.map(str::to_owned);
-            (!text.is_empty()).then_some(Step::Answered { text, id })
+            let is_partial = message.is_partial;
+            (!text.is_empty()).then_some(Step::Answered { text, id, is_partial })
+        }
+        "user" if message.author == Author::Tool || texts.is_empty() && is_shown(message) => {
+            Some(Step::Asked(Question { words: None, turn }))
         }
         "user" if texts.is_empty() => None,
-        "user" if message.is_of_tool => Some(Step::Asked(Question { words: None, turn })),
         "user" => {
             // A tool puts what it adds into parts of their own, or before the words.
             let (mut words, mut said) = (Vec::new(), Said::Nothing);
@@ -277,7 +296,7 @@ fn step(tool: &dyn AgentTool, message: &Message<'_>) -> Option<Step> {
                 if !tool.machine_text().is_person(kind) {
                     continue;
                 }
-                match tool.machine_text().read(&recall::without(text)) {
+                match tool.machine_text().read(&recall::without(text), message.author) {
                     Said::Person(text) => words.push(text),
                     Said::Nothing => {}
                     other => said = other,
@@ -292,6 +311,14 @@ fn step(tool: &dyn AgentTool, message: &Message<'_>) -> Option<Step> {
         }
         _ => None,
     }
+}
+
+/// Whether somebody shows the agent something, such as an image. The result of a tool call is not
+/// shown by anybody.
+fn is_shown(message: &Message<'_>) -> bool {
+    let kinds = message.content.as_array().into_iter().flatten();
+    let mut kinds = kinds.filter_map(|part| part.get("type")?.as_str());
+    kinds.any(|kind| matches!(kind, "image" | "input_image" | "document"))
 }
 
 /// The texts of a message, each with who it is from, if the tool says so.

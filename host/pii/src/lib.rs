@@ -26,6 +26,7 @@ mod national;
 mod passwords;
 mod payment;
 mod phones;
+mod places;
 mod rules;
 mod systems;
 #[cfg(test)]
@@ -143,7 +144,7 @@ fn redact_once(text: &str, is_raw: impl Fn(&Finding) -> bool) -> Option<String> 
 /// Runs every rule over a folded text. The result is neither sorted nor free of overlaps.
 fn collect(text: &str) -> Vec<Finding> {
     let mut found = Vec::new();
-    for rule in rules::RULES.iter() {
+    for rule in rules::rules_for(text) {
         let mut from = 0;
         // An empty match would not move on. A test proves that no pattern has one.
         while let Some(anchor) = rule.regex.find_at(text, from).filter(|anchor| !anchor.is_empty())

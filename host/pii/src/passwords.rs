@@ -64,6 +64,11 @@ fn is_somebodys(text: &str, start: usize) -> bool {
     own || behind(text, start, 24).contains(['我', '他', '她'])
 }
 
+/// Whether a value is a password, where a place says that it is the value of one.
+pub(crate) fn is_telling(value: &str) -> bool {
+    is_password("password:", value, "", false)
+}
+
 /// `announced` is the word with its sign, `behind` is what follows the value.
 fn is_password(announced: &str, value: &str, behind: &str, is_own: bool) -> bool {
     let lower = value.to_ascii_lowercase();

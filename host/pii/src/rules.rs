@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::finding::{Check, Finding, PiiKind};
-use crate::{announced, email, marks, national, passwords, payment, phones, systems};
+use crate::{announced, email, marks, national, passwords, payment, phones, places, systems};
 
 /// A compiled pattern with its check.
 pub(crate) struct Rule {
@@ -26,16 +26,37 @@ pub(crate) struct Rule {
     pub(crate) check: Check,
 }
 
-/// All rules. A test proves that this list is as long as [`specs`], so no pattern is dropped here.
-pub(crate) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
-    let compile = |&(pattern, check): &(&str, Check)| {
-        Regex::new(pattern).ok().map(|regex| Rule { regex, check })
-    };
-    specs().filter_map(compile).collect()
-});
+impl Rule {
+    /// Compiled patterns with their checks. A test proves that each compiles.
+    fn of<'a>(specs: impl Iterator<Item = &'a (&'static str, Check)>) -> Vec<Self> {
+        let compile = |&(pattern, check): &(&str, Check)| {
+            Regex::new(pattern).ok().map(|regex| Self { regex, check })
+        };
+        specs.filter_map(compile).collect()
+    }
+}
+
+/// The rules for every text.
+static ALWAYS: LazyLock<Vec<Rule>> = LazyLock::new(|| Rule::of(always()));
+/// The rules for texts with one of [`PLACE_WORDS`]: most have none, and each rule is a search.
+static PLACES: LazyLock<Vec<Rule>> = LazyLock::new(|| Rule::of(places::SPECS.iter()));
+/// What every pattern of [`places`] finds has one of these words.
+static PLACE_WORDS: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new("(?i)pass|secret|token|key|curl|cookie|pw").ok());
+
+/// The rules that can find something in a text.
+pub(crate) fn rules_for(text: &str) -> impl Iterator<Item = &'static Rule> {
+    let has_place = PLACE_WORDS.as_ref().is_none_or(|words| words.is_match(text));
+    ALWAYS.iter().chain(PLACES.iter().filter(move |_| has_place))
+}
 
 /// Every pattern with its check.
+#[cfg(test)]
 pub(crate) fn specs() -> impl Iterator<Item = &'static (&'static str, Check)> {
+    always().chain(places::SPECS)
+}
+
+fn always() -> impl Iterator<Item = &'static (&'static str, Check)> {
     [
         email::SPECS,
         payment::SPECS,

@@ -1,10 +1,12 @@
 """Stand-ins for the models' services on loopback: enough of Anthropic's Messages and OpenAI's Responses for a session.
 
 What the model says follows from the last thing that a person asked: `calls N` asks for N tool calls of 28 KB first,
-`fails` for one that ends with code 3, and `broken tool` for one of MCP. The answer is always `Answer to: …`."""
+`fails` for one that ends with code 3, and `broken tool` for one of MCP. `slowly` gets the beginning of an answer that never
+ends, and `in vain` an error. Every other answer is `Answer to: …`."""
 import json, re, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+BEGINNING = "I have renamed two of the five."
 LONG = "python3 -c \"print('y' * 28000)\""
 
 
@@ -40,6 +42,18 @@ class Models(BaseHTTPRequestHandler):
         text = "".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in events)
         self.answer(text.encode(), "text/event-stream")
 
+    def begin_and_stop(self, events):
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        self.wfile.write("".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in events).encode())
+        self.wfile.flush()
+        try:
+            self.rfile.read(1)
+        except OSError:
+            pass
+
     def anthropic(self, body):
         asked, done = "", 0
         for message in body.get("messages", []):
@@ -51,6 +65,10 @@ class Models(BaseHTTPRequestHandler):
             texts = [p["text"] for p in parts if p["type"] == "text" and not p["text"].startswith("<system-reminder>")]
             if texts:
                 asked, done = texts[-1], 0
+        # No model answers at once, and Claude Code writes its transcript a moment late.
+        time.sleep(0.3)
+        if "in vain" in asked:
+            return self.answer(b'{"type": "error", "error": {"type": "invalid_request_error", "message": "no"}}', "application/json", 400)
         offered = {tool["name"] for tool in body.get("tools", [])}
         call = command(asked, done) if "Bash" in offered else None
         if call:
@@ -65,6 +83,12 @@ class Models(BaseHTTPRequestHandler):
         if not body.get("stream"):
             whole = {**message, "content": [{"type": "text", "text": "title"}], "stop_reason": "end_turn"}
             return self.answer(json.dumps(whole).encode(), "application/json")
+        if "slowly" in asked:
+            return self.begin_and_stop([
+                {"type": "message_start", "message": message},
+                {"type": "content_block_start", "index": 0, "content_block": block},
+                {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": BEGINNING}},
+            ])
         self.events([
             {"type": "message_start", "message": message},
             {"type": "content_block_start", "index": 0, "content_block": block},

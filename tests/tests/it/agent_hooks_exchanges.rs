@@ -162,7 +162,11 @@ fn what_an_interrupted_turn_said_is_kept() {
     session.user("[Request interrupted by user]").asks("Stop, rename bar");
     assert_eq!(session.captured(), [pair("Rename foo", "I renamed two of five.")]);
     session.user("Stop, rename bar").agent("Renamed.").ends("Renamed.");
-    assert_eq!(session.captured()[1..], [pair("Stop, rename bar", "Renamed.")]);
+    // The transcript may have been late, so the next hook tells it again, under one id.
+    let ids: Vec<Value> =
+        spooled(&session.machine).into_iter().map(|body| body["hookId"].clone()).collect();
+    assert_eq!(ids[0], ids[1]);
+    assert_eq!(session.captured()[2..], [pair("Stop, rename bar", "Renamed.")]);
 }
 
 #[test]
@@ -251,4 +255,114 @@ fn an_equal_answer_of_an_earlier_turn_takes_no_question() {
     }
     let said = [pair("We decided ONE.", "Done."), pair("We decided TWO.", "Done.")];
     assert_eq!(session.captured(), said);
+}
+
+/// A line of a person in a turn of a known id, as Claude Code writes it.
+fn typed(turn: &str, text: &str) -> Value {
+    let mut line = says("user", text);
+    line["promptId"] = json!(turn);
+    line["origin"] = json!({"kind": "human"});
+    line
+}
+
+/// What Claude Code writes of the stream of an interrupted turn.
+fn part(text: &str) -> Value {
+    let mut line = says("assistant", text);
+    line["message"]["model"] = json!("<synthetic>");
+    line["isApiErrorMessage"] = json!(false);
+    line
+}
+
+#[test]
+fn an_interruption_that_the_transcript_tells_late_is_kept() {
+    let mut session = Session::new();
+    session.line(typed("1", "Rename foo"));
+    session.hook("UserPromptSubmit", &json!({"prompt": "Rename foo", "prompt_id": "1"}));
+    // The next prompt comes at once.
+    session.hook("UserPromptSubmit", &json!({"prompt": "Stop, rename bar", "prompt_id": "2"}));
+    assert!(session.captured().is_empty());
+    session.line(part("I renamed two of five.")).user("[Request interrupted by user]");
+    session.line(typed("2", "Stop, rename bar")).agent("Renamed.");
+    session.hook("Stop", &json!({"last_assistant_message": "Renamed.", "prompt_id": "2"}));
+    let said = [pair("Rename foo", "I renamed two of five."), pair("Stop, rename bar", "Renamed.")];
+    assert_eq!(session.captured(), said);
+    // What it writes in the same way without an interruption, nobody said.
+    let mut session = Session::new();
+    session.line(typed("1", "Rename foo")).line(part("No response requested."));
+    session.hook("SessionEnd", &json!({"reason": "other"}));
+    assert!(session.captured().is_empty());
+}
+
+#[test]
+fn a_decision_that_is_repeated_is_another_one() {
+    let mut session = Session::new();
+    for turn in ["1", "2"] {
+        session.line(typed(turn, "Approve it")).agent("Done.");
+        session.hook("UserPromptSubmit", &json!({"prompt": "Approve it", "prompt_id": turn}));
+        session.hook("Stop", &json!({"last_assistant_message": "Done.", "prompt_id": turn}));
+    }
+    session.hook("SessionEnd", &json!({"reason": "other", "prompt_id": "of the end"}));
+    let hooks = spooled(&session.machine).into_iter().filter(|body| body["payload"].is_object());
+    let ids: Vec<Value> = hooks.map(|body| body["hookId"].clone()).collect();
+    assert_eq!(ids.len(), 3);
+    assert!(ids[0] != ids[1] && ids[1] == ids[2], "{ids:?}");
+}
+
+#[test]
+fn what_was_said_before_an_error_of_the_service_is_kept() {
+    let mut session = Session::new();
+    session.user("Who owns staging?").agent("Ada.");
+    for turn in ["1", "2"] {
+        session.line(typed(turn, "We chose Postgres"));
+        session
+            .hook("UserPromptSubmit", &json!({"prompt": "We chose Postgres", "prompt_id": turn}));
+        session.hook("StopFailure", &json!({"error": "rate_limit", "prompt_id": turn}));
+    }
+    let said = "User: We chose Postgres\n";
+    assert_eq!(session.captured(), [said, said]);
+    let ids: Vec<Value> =
+        spooled(&session.machine).into_iter().map(|body| body["hookId"].clone()).collect();
+    assert_eq!(ids[0], ids[1], "who tries again says nothing new");
+}
+
+#[test]
+fn a_person_can_begin_with_the_mark_of_a_program() {
+    let text = "<channel> tags: how are they escaped?";
+    let mut session = Session::new();
+    session.line(typed("1", text));
+    session.hook("UserPromptSubmit", &json!({"prompt": text, "prompt_id": "1"}));
+    session.hook("Stop", &json!({"last_assistant_message": "With &lt;.", "prompt_id": "1"}));
+    assert_eq!(session.captured(), [pair(text, "With &lt;.")]);
+}
+
+#[test]
+fn an_answer_to_a_picture_takes_no_earlier_question() {
+    let mut session = Session::new();
+    session.user("Who owns staging?").agent("Ada.");
+    let picture = json!([{"type": "image", "source": {}}]);
+    session.line(json!({"type": "user", "message": {"role": "user", "content": picture}}));
+    session.agent("It shows a plan.");
+    session.hook("UserPromptSubmit", &json!({"prompt": ""}));
+    session.ends("It shows a plan.").hook("SessionEnd", &json!({"reason": "other"}));
+    assert_eq!(
+        session.captured(),
+        ["Assistant: It shows a plan.\n", "Assistant: It shows a plan.\n"]
+    );
+}
+
+#[test]
+fn the_output_of_a_shell_is_nobodys_question_at_the_end_of_a_session() {
+    let mut session = Session::new();
+    session.line(typed("1", "Who owns staging?")).agent("Ada.");
+    session.hook("UserPromptSubmit", &json!({"prompt": "Who owns staging?", "prompt_id": "1"}));
+    session.hook("Stop", &json!({"last_assistant_message": "Ada.", "prompt_id": "1"}));
+    session.user("<bash-stdout>hi</bash-stdout>").agent("It greets.");
+    session.hook("Stop", &json!({"last_assistant_message": "It greets.", "prompt_id": "1"}));
+    session.hook("SessionEnd", &json!({"reason": "other", "prompt_id": "2"}));
+    let greeting = "Assistant: It greets.\n".to_owned();
+    let said = [pair("Who owns staging?", "Ada."), greeting.clone(), greeting];
+    assert_eq!(session.captured(), said);
+    let hooks = spooled(&session.machine).into_iter().filter(|body| body["payload"].is_object());
+    let ids: Vec<Value> = hooks.map(|body| body["hookId"].clone()).collect();
+    assert_eq!(ids[1], ids[2]);
 }

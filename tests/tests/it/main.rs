@@ -8,6 +8,7 @@ mod agent_hooks;
 mod agent_hooks_exchanges;
 mod agent_hooks_install;
 mod agent_hooks_trouble;
+mod agent_programs;
 mod answers;
 mod any_binding;
 mod attacks;

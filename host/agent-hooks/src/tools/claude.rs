@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::HooksError;
 use crate::agent_tool::{AgentTool, InstallScope, Message, Place, SettingsFile};
-use crate::machine_text::{MachineText, Mark, What, element};
+use crate::machine_text::{Author, MachineText, Mark, What, element};
 use crate::payload::{HookSpec, Meaning};
 use crate::settings_entries::SettingsFormat;
 
@@ -19,7 +19,7 @@ const EVENTS: &[HookSpec] = &[
     HookSpec::new("PostToolUse", Meaning::ToolSuccess),
     HookSpec::new("PostToolUseFailure", Meaning::ToolFailure),
     HookSpec::new("Stop", Meaning::TurnEnd { ends_session: false }),
-    HookSpec::new("StopFailure", Meaning::TurnBroken),
+    HookSpec::new("StopFailure", Meaning::TurnBroken { has_failed: true }),
     HookSpec::new("PreCompact", Meaning::Compaction),
     HookSpec::new("SessionEnd", Meaning::SessionEnd),
 ];
@@ -116,12 +116,14 @@ impl AgentTool for Claude {
         let message = line.get("message")?;
         let is_set = |name: &str| line.get(name).and_then(Value::as_bool).unwrap_or(false);
         let origin = line.pointer("/origin/kind").and_then(Value::as_str);
-        let is_of_tool = !MACHINE_TEXT.is_person(origin);
+        let author = match origin {
+            None => Author::Unknown,
+            Some(_) if MACHINE_TEXT.is_person(origin) => Author::Person,
+            Some(_) => Author::Tool,
+        };
         // It writes an error of the service as if the agent had said it.
-        let model = message.get("model").and_then(Value::as_str);
         if ["isSidechain", "isCompactSummary", "isApiErrorMessage"].into_iter().any(is_set)
-            || is_set("isMeta") && !is_of_tool
-            || model == Some("<synthetic>")
+            || is_set("isMeta") && author != Author::Tool
         {
             return None;
         }
@@ -130,7 +132,9 @@ impl AgentTool for Claude {
             content: message.get("content")?,
             id: message.get("id").and_then(Value::as_str),
             turn: line.get("promptId").and_then(Value::as_str),
-            is_of_tool,
+            author,
+            // What it makes itself of the stream of an interrupted turn. Seen in 2.1.197.
+            is_partial: message.get("model").and_then(Value::as_str) == Some("<synthetic>"),
             kinds: None,
         })
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::HooksError;
 use crate::agent_tool::{AgentTool, CallEnd, InstallScope, Message, Place, SettingsFile};
-use crate::machine_text::{MachineText, Mark, What, element};
+use crate::machine_text::{Author, MachineText, Mark, What, element};
 use crate::payload::{self, EventKind, HookSpec, Meaning, Outcome, SessionEvent};
 use crate::settings_entries::SettingsFormat;
 
@@ -21,8 +21,8 @@ const EVENTS: &[HookSpec] = &[
     HookSpec::new("PreToolUse", Meaning::ToolStart),
     HookSpec::new("PostToolUse", Meaning::ToolEnd),
     HookSpec::new("Stop", Meaning::TurnEnd { ends_session: false }),
-    HookSpec::new("StopFailure", Meaning::TurnBroken),
-    HookSpec::new("Interrupt", Meaning::TurnBroken),
+    HookSpec::new("StopFailure", Meaning::TurnBroken { has_failed: true }),
+    HookSpec::new("Interrupt", Meaning::TurnBroken { has_failed: false }),
     HookSpec::new("PreCompact", Meaning::Compaction),
     HookSpec::new("SessionEnd", Meaning::SessionEnd),
 ];
@@ -125,7 +125,8 @@ impl AgentTool for Codex {
             content: item.get("content")?,
             id: None,
             turn: more["turn_id"].as_str(),
-            is_of_tool: false,
+            author: Author::Unknown,
+            is_partial: false,
             kinds: more["content_item_kinds"].as_array(),
         })
     }
