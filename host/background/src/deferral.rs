@@ -1,6 +1,7 @@
 //! Deferral: background work that hits a temporary refusal is rescheduled. It writes no operation
 //! and uses no attempt, so a provider that is away for an hour does not fill the log.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -10,7 +11,7 @@ use memhost_queues::wait_for;
 use memhost_registry::versions::BreakerState;
 use memhost_registry::versions::circuit_open;
 use memhost_types::{
-    BindingId, BindingKey, CompanyId, Job, OperationErrorCode, OperationKind, Refusal,
+    Binding, BindingId, BindingKey, CompanyId, Job, OperationErrorCode, OperationKind, Refusal,
 };
 
 /// How long a call that is on trial is waited for.
@@ -27,7 +28,9 @@ impl Background {
         key: &BindingKey,
         id: BindingId,
     ) -> Option<(Refusal, Duration)> {
-        let binding = self.bindings.get(company, key).ok().filter(|binding| binding.id == id)?;
+        // A job is of the records, a delivery of what they go on as.
+        let is_it = |binding: &Arc<Binding>| binding.id == id || binding.known_as() == id;
+        let binding = self.bindings.get(company, key).ok().filter(is_it)?;
         let refusal = match self.serving.get(&binding).await {
             _ if !binding.enabled => {
                 let message = format!(

@@ -128,7 +128,7 @@ impl Background {
         let (Some(source), Some(payload)) = (&delivery.source, &delivery.payload) else { return };
         let attempt = DeliveryAttempt { before: delivery, service: &self };
         let binding = self.bindings.get(&delivery.company_id, &delivery.binding_key);
-        if !binding.is_ok_and(|binding| binding.id == delivery.binding_id) {
+        if !binding.is_ok_and(|binding| binding.known_as() == delivery.binding_id) {
             let after = attempt.failed(None, &binding_deleted(&delivery.binding_key));
             if let Err(error) = self.deliveries.write(delivery, &after).await {
                 tracing::error!(%error, delivery = %delivery.id.0, "a delivery could not be \

@@ -100,8 +100,8 @@ const MEASURES: [Measure; 7] = [
 ];
 
 fn empty_rate(sums: &SumsView) -> Option<f64> {
-    let queries = Some(sums.counts.queries).filter(|queries| *queries > 0)?;
-    Some(number(sums.counts.empty_queries) / number(queries))
+    let recalls = Some(sums.counts.recalls).filter(|recalls| *recalls > 0)?;
+    Some(number(sums.counts.empty_recalls) / number(recalls))
 }
 
 fn tokens(counts: &Counts) -> u64 {
@@ -189,7 +189,7 @@ mod tests {
         let row = |day: &str, binding: &str, operations: u64| {
             json!({
                 "day": day, "bindingKey": binding, "operations": operations, "failed": 0,
-                "refused": 1, "queries": 4, "emptyQueries": 1, "latencyP50Us": 900,
+                "refused": 1, "recalls": 4, "emptyRecalls": 1, "latencyP50Us": 900,
                 "latencyP99Us": 12_000, "costCents": 0.5, "inputTokens": 0,
                 "reportedCostCents": 0.5,
             })

@@ -26,7 +26,7 @@ impl Control {
         let present =
             query.binding_key.as_ref().and_then(|key| self.bindings.get(company, key).ok());
         let query = SumsQuery {
-            binding_id: query.binding_id.or(present.map(|binding| binding.id)),
+            binding_id: query.binding_id.or(present.map(|binding| binding.known_as())),
             ..query.clone()
         };
         Ok(self.oplog.sums(company, &query).await?)
@@ -119,7 +119,7 @@ impl Control {
         set: Option<SetBudget>,
     ) -> Result<Vec<BudgetView>, ServiceError> {
         let id = match binding.filter(|_| set.is_some()) {
-            Some(binding) => Some(self.bindings.get(company, binding)?.id),
+            Some(binding) => Some(self.bindings.get(company, binding)?.known_as()),
             None => None,
         };
         let ledger = &self.oplog.ledger;

@@ -59,7 +59,8 @@ impl Control {
             return Err(FieldError::new("id", message).into());
         }
         let bindings = self.bindings.list(&operation.company_id);
-        let binding = bindings.into_iter().find(|binding| Some(binding.id) == operation.binding_id);
+        let binding =
+            bindings.into_iter().find(|binding| Some(binding.known_as()) == operation.binding_id);
         let omitted = self.omitted(operation).await?;
         let mut records = Vec::with_capacity(operation.records.len());
         for (rank, handle) in (1..).zip(&operation.records) {
@@ -110,7 +111,7 @@ impl Control {
             });
         }
         let filter = OperationFilter {
-            binding_id: Some(binding.id),
+            binding_id: Some(binding.known_as()),
             provider_record_id: Some(handle.provider_record_id.clone()),
             ..OperationFilter::default()
         };

@@ -190,9 +190,9 @@ fn figures(days: &Sums, quality: Option<&Evaluation>, usage: CompanyUsage) -> Ma
     let total = &days.total;
     let latency = |us: Option<u64>| us.map_or_else(|| "–".to_owned(), duration_us);
     let rate = |rate: Option<f64>| rate.map_or_else(|| "–".to_owned(), percent);
-    let (queries, empty) = (total.counts.queries, total.counts.empty_queries);
+    let (recalls, empty) = (total.counts.recalls, total.counts.empty_recalls);
     #[allow(clippy::cast_precision_loss, reason = "a rate")]
-    let empty = (queries > 0).then(|| empty as f64 / queries as f64);
+    let empty = (recalls > 0).then(|| empty as f64 / recalls as f64);
     let hits = quality.map(|quality| rate(quality.recall_hit_rate));
     let measured = html! {
         @if hits.is_some() { "of queries, last 7 days" } @else {
@@ -213,7 +213,7 @@ fn figures(days: &Sums, quality: Option<&Evaluation>, usage: CompanyUsage) -> Ma
                 format!("p99 {}", latency(total.latency_p99_us)),
             ))
             (figure("Recall hit rate", hits.as_deref().unwrap_or("–"), measured))
-            (figure("Empty queries", rate(empty), format!("of {} queries", count(queries))))
+            (figure("Empty queries", rate(empty), format!("of {} by agents", count(recalls))))
             (figure("Billed", money(total.cost), money(total.reported_cost) + " reported in total"))
             (figure("Kept by the host", bytes(usage.held_bytes), quota))
         }

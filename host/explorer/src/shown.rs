@@ -37,8 +37,8 @@ pub(crate) async fn shown(response: Response) -> Response {
     Response::from_parts(parts, body)
 }
 
-/// What is between the tags of a page, with numbers for what hides. Attributes stay: forms send
-/// their values back.
+/// What is between the tags of a page and what a tooltip says, with numbers for what hides. Other
+/// attributes stay: forms send their values back.
 fn visible_page(page: &str) -> Cow<'_, str> {
     if visible_lines(page) == page {
         return Cow::Borrowed(page);
@@ -55,11 +55,26 @@ fn visible_page(page: &str) -> Cow<'_, str> {
         let raw = AS_THEY_ARE.iter().find(is_raw);
         let close = raw.and_then(|name| tag.find(&format!("</{name}>")));
         let end = close.unwrap_or(end);
-        shown.push_str(&tag[..end]);
+        push_tag(&mut shown, &tag[..end], raw.is_some());
         rest = &tag[end..];
     }
     shown.push_str(&visible_lines(rest));
     Cow::Owned(shown)
+}
+
+/// A tag with its tooltip. `is_raw`: what follows the tag is a part of it, and stays.
+fn push_tag(shown: &mut String, tag: &str, is_raw: bool) {
+    const TITLE: &str = " title=\"";
+    let tooltip = tag.split_once(TITLE).filter(|_| !is_raw);
+    // `"` in the value of an attribute is escaped.
+    match tooltip.and_then(|(before, rest)| Some((before, rest.split_once('"')?))) {
+        None => shown.push_str(tag),
+        Some((before, (value, after))) => {
+            for part in [before, TITLE, &visible_lines(value), "\"", after] {
+                shown.push_str(part);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -79,6 +94,7 @@ mod tests {
         let page = page.into_string();
         let shown = visible_page(&page);
         let raw = "a\u{202e}\u{1b}b&lt;\u{e0041}";
+        assert!(shown.contains("title=\"a\\u{202e}\\u{1b}b&lt;\\u{e0041}\""), "{shown}");
         assert!(shown.contains("\">a\\u{202e}\\u{1b}b&lt;\\u{e0041}</p>"), "{shown}");
         assert!(shown.contains(&format!("value=\"{raw}\"")), "{shown}");
         assert!(shown.contains(&format!(">{raw}</textarea>")), "{shown}");

@@ -189,7 +189,7 @@ impl Operations {
         serving: &Serving,
     ) -> Result<Option<Refusal>, StoreError> {
         let (binding, costs) = (&serving.binding, may_cost(kind, serving));
-        let spender = (&binding.key, Some(binding.id));
+        let spender = (&binding.key, Some(binding.known_as()));
         let Some(exceeded) = self.oplog.ledger.check(&binding.company_id, spender, costs).await?
         else {
             return Ok(None);

@@ -33,7 +33,7 @@ impl Operations {
             let filter = OperationFilter {
                 kind: Some(kind),
                 outcome: Some(Outcome::Succeeded),
-                binding_id: Some(binding.id),
+                binding_id: Some(binding.known_as()),
                 ..OperationFilter::default()
             };
             let mut before = None;

@@ -19,7 +19,7 @@ impl Operations {
         Delivery {
             id: DeliveryId(new_id(&*self.clock)),
             company_id: binding.company_id.clone(),
-            binding_id: binding.id,
+            binding_id: binding.known_as(),
             binding_key: binding.key.clone(),
             hook: caller.hook_of(event),
             principal: caller.principal().clone(),

@@ -20,10 +20,10 @@ use memhost_executor::to_json;
 use memhost_records::{OperationMarks, Ownership, Progress, Reader, RowChanges};
 use memhost_store::{Lease, StoreError, TableWrite};
 use memhost_types::{
-    AttributionMode, Binding, CallUsage, Event, ExtractionJob, HookContext, JsonObject, LogLine,
-    Operation, OperationError, OperationErrorCode, OperationId, OperationKind, Outcome, Outgoing,
-    PayloadSnapshot, Principal, RecordHandle, Refusal, Scope, Snapshots, SourceRef, Usage,
-    Visibility, limits,
+    AttributionMode, Binding, BindingId, CallUsage, Event, ExtractionJob, HookContext, JsonObject,
+    LogLine, Operation, OperationError, OperationErrorCode, OperationId, OperationKind, Outcome,
+    Outgoing, PayloadSnapshot, Principal, RecordHandle, Refusal, Scope, Snapshots, SourceRef,
+    Usage, Visibility, limits,
 };
 
 /// The stage of an operation.
@@ -50,6 +50,8 @@ pub struct OpenOperation {
     attribution: Option<AttributionMode>,
     /// Shared with the log while the log writes it. A change meanwhile changes a copy.
     operation: Arc<Operation>,
+    /// The binding whose records it is about.
+    records_of: Option<BindingId>,
     started: Instant,
     stage: Stage,
     /// What the host's own imports used. It is listed after what the provider reports.
@@ -151,9 +153,10 @@ impl OpenOperation {
     /// Notes the binding that answers.
     pub fn set_binding(&mut self, binding: &Binding) {
         self.attribution = binding.policy.attribution;
+        self.records_of = Some(binding.id);
         let operation = self.change();
         operation.binding_key = Some(binding.key.clone());
-        operation.binding_id = Some(binding.id);
+        operation.binding_id = Some(binding.known_as());
         operation.provider_key = Some(binding.provider_key.clone());
     }
 
@@ -210,7 +213,7 @@ impl OpenOperation {
     async fn end_on_disk(&mut self) {
         let records = Arc::clone(&self.log.records);
         let owners = self.marks.ended(&records, &self.beside);
-        let Some(binding) = self.operation.binding_id.filter(|_| !owners.is_empty()) else {
+        let Some(binding) = self.records_of.filter(|_| !owners.is_empty()) else {
             return;
         };
         self.locks.clear();

@@ -19,9 +19,6 @@ use memhost_types::{
 /// the others.
 pub const MOST_OF_A_BINDING: usize = 8;
 
-/// Changes of one transaction that gives deliveries to another binding.
-const MOVED_AT_ONCE: usize = 1_000;
-
 /// Every delivery of this host.
 pub type Deliveries = DueQueue<Delivery>;
 
@@ -96,34 +93,6 @@ impl Deliveries {
         let Some(id) = self.store.get(Table::Deliveries, &mark).await? else { return Ok(None) };
         let Ok(id) = Uuid::from_slice(&id) else { return Ok(None) };
         self.read(&key::<Delivery>(company, id)).await
-    }
-
-    /// Gives the deliveries of a binding, also those that ended, to the one that takes its place.
-    /// So it takes no event twice.
-    ///
-    /// # Errors
-    /// Where the store fails; some have the new binding then.
-    pub async fn reassign(
-        &self,
-        company: &CompanyId,
-        from: BindingId,
-        to: BindingId,
-    ) -> Result<(), StoreError> {
-        let mut all = self.all(company);
-        let mut changes = Vec::new();
-        while let Some(delivery) = all.next().await? {
-            if delivery.binding_id != from {
-                continue;
-            }
-            let (table, mark) = delivery.mark();
-            let moved = Delivery { binding_id: to, ..delivery };
-            changes.push(Change::always(table, mark, None));
-            changes.extend(Self::writes(None, &moved)?.into_iter().map(Change::from));
-            if changes.len() >= MOVED_AT_ONCE {
-                store::write(&*self.store, &std::mem::take(&mut changes)).await?;
-            }
-        }
-        store::write(&*self.store, &changes).await.map(drop)
     }
 
     /// Waits until a delivery is no longer pending, for at most `most`; answers it as it is then.

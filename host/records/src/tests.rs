@@ -96,6 +96,7 @@ fn source(change: impl FnOnce(&mut SourceRef)) -> SourceRef {
 fn binding(number: u128, key: &str) -> Binding {
     Binding {
         id: BindingId(Uuid::from_u128(number)),
+        goes_on_as: None,
         company_id: company("acme"),
         key: key.parse().unwrap(),
         provider_key: "p".parse().unwrap(),

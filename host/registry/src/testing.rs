@@ -117,6 +117,7 @@ pub(crate) fn binding() -> Binding {
     let new = new_binding("a");
     Binding {
         id: BindingId(uuid::Uuid::nil()),
+        goes_on_as: None,
         company_id: id("acme"),
         key: new.key,
         provider_key: new.provider_key,

@@ -17,8 +17,13 @@ pub use self::limits::{BindingLimits, Limit, LimitUnit};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Binding {
-    /// Never reused.
+    /// Never reused. Its records, its storage and what waits for it have this id.
     pub id: BindingId,
+    /// The id that its operations, costs, budgets and deliveries go on with, where a restore put it
+    /// in the place of another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub goes_on_as: Option<BindingId>,
     /// The one company that it belongs to.
     pub company_id: CompanyId,
     /// Unique in the company.
@@ -57,6 +62,11 @@ pub struct Binding {
 impl Binding {
     /// The revision of a binding that is not stored.
     pub const IMPLIED: u64 = 0;
+
+    /// The id that operations, costs, budgets and deliveries know it by, and everybody outside.
+    pub fn known_as(&self) -> BindingId {
+        self.goes_on_as.unwrap_or(self.id)
+    }
 
     /// Whether it answers because nobody has decided who does, and is not stored.
     pub fn is_implied(&self) -> bool {

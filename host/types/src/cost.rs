@@ -392,9 +392,6 @@ pub struct Budget {
     /// Its id: a budget ends with its binding, and no other binding of the same key has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding_id: Option<BindingId>,
-    /// The ids that the binding had before it was restored; what was spent under them counts.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub former_ids: Vec<BindingId>,
     /// Over which time.
     pub period: Period,
     /// The limit, and the share at which a warning is sent.

@@ -11,8 +11,8 @@ impl Snippet {
         self.happened_at.or(self.updated_at).or(self.created_at)
     }
 
-    /// Its source, its writer, its day and its last correction, a phrase each. What others wrote in
-    /// them is quoted.
+    /// Its source, its writer, its day, its last correction and its end, a phrase each. What others
+    /// wrote in them is quoted.
     pub fn provenance(&self) -> Vec<String> {
         let mut told = Vec::new();
         if let Some(source) = &self.source {
@@ -33,6 +33,7 @@ impl Snippet {
         told.extend(self.corrected.as_ref().map(|corrected| {
             format!("corrected by {} on {}", name(&corrected.by.to_string()), day(corrected.at))
         }));
+        told.extend(self.expires_at.map(|at| format!("until {}", day(at))));
         told
     }
 }

@@ -145,3 +145,30 @@ async fn what_only_a_provider_says_is_a_claim() {
     assert!(planted["source"].is_null() && planted["writtenBy"].is_null(), "{planted}");
     assert!(!planted["claimedSource"].is_null(), "{planted}");
 }
+
+/// Until when a record counts is a part of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_text_says_when_a_record_ends() {
+    let terminal = Terminal::open(&[]).await;
+    let api = Api::new(&terminal.host);
+    let record = json!({"text": "The pier is closed", "expiresAt": "2031-07-08T09:10:11Z"});
+    let body = json!({"scope": {"companyId": "acme"}, "records": [record]});
+    let written = api.post("/runtime/v1/companies/acme/records", &body).await.fine();
+    let id = written["records"][0]["providerRecordId"].as_str().unwrap();
+    let hook = json!({"hookKind": "pre_run_hydrate", "hookId": "r1", "query": "pier",
+        "scope": {"companyId": "acme"}, "triggeredAt": "2026-11-20T10:00:00Z"});
+    let recalled = api.post("/runtime/v1/companies/acme/hooks", &hook).await.fine();
+    let url = listening(terminal.host.service()).await;
+    let client = Client::new(url, OPERATOR).with("memhost-company-id", "acme");
+    let found = client.call("memory_search", json!({"query": "pier"})).await;
+    let address = format!("/c/acme/records/default/{}", id.replace('#', "%23").replace('/', "%2F"));
+    for (surface, text) in [
+        ("recall", recalled["context"]["text"].as_str().unwrap().to_owned()),
+        ("MCP", found["content"][0]["text"].as_str().unwrap().to_owned()),
+        ("MCP, structured", found["structuredContent"].to_string()),
+        ("command line", terminal.fine(&format!("record show '{id}'")).await),
+        ("page", operator(&api).await.page(&address).await),
+    ] {
+        assert!(text.contains("2031-07-08"), "{surface}: {text}");
+    }
+}

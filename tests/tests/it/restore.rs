@@ -364,8 +364,62 @@ async fn what_became_private_stays_private() {
     }
 }
 
-/// Where records are restored, their binding is another one. What it may spend, what waits for it
-/// and what it has taken already stay.
+/// A restored binding is the one that was there: its log, its figures and what its records came
+/// from go on, also where it is restored again or the company moves.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_of_a_restored_binding_goes_on() {
+    let (host, api) = host().await;
+    let body = json!({"scope": {"companyId": "acme"}, "bindingKey": "reference", "query": "lamp"});
+    let asked = api.post(&format!("{RUNTIME}/query"), &body).await.fine();
+    let before = api.get(&format!("{CONTROL}/bindings/reference")).await["id"].clone();
+    for _ in 0..2 {
+        let file = export(&api).await;
+        let restored = format!("{CONTROL}/restore?scope=company");
+        api.send(Method::Post, &restored, Some(file), &[]).await.fine();
+    }
+    let check = async |api: &Api| {
+        assert_eq!(api.get(&format!("{CONTROL}/bindings/reference")).await["id"], before);
+        let id = asked["operationId"].as_str().unwrap();
+        let explained = api.get(&format!("{CONTROL}/operations/{id}/explanation")).await;
+        let states: Vec<&Value> = explained["records"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|record| &record["state"])
+            .collect();
+        assert!(
+            !states.is_empty() && states.iter().all(|state| *state == "unchanged"),
+            "{explained}"
+        );
+        let evaluation = api.get(&format!("{CONTROL}/evaluation")).await;
+        let rows = evaluation["bindings"].as_array().unwrap().iter();
+        let own: Vec<_> = rows.filter(|row| row["bindingKey"] == "reference").collect();
+        assert_eq!(own.len(), 1, "{evaluation}");
+        let of = before.as_str().unwrap();
+        let listed = api.get(&format!("{CONTROL}/operations?bindingId={of}&limit=500")).await;
+        let kinds = listed["items"].as_array().unwrap().iter().map(|one| one["kind"].clone());
+        let kinds: Vec<Value> = kinds.collect();
+        assert!(kinds.contains(&json!("query")), "{kinds:?}");
+        assert!(
+            kinds.iter().filter(|kind| **kind == json!("record_upsert")).count() >= 3,
+            "{kinds:?}"
+        );
+    };
+    check(&api).await;
+    // The whole company at another host.
+    let file = export(&api).await;
+    let other = TestHost::new(&["reference"]).await.unwrap();
+    let there = Api::new(&other);
+    let into = format!("{CONTROL}/import?scope=company&acceptGrants=true");
+    let moved = there.send(Method::Post, &into, Some(file), &[]).await;
+    assert_eq!(moved.status, 201, "{}", moved.text);
+    check(&there).await;
+    drop((api, there));
+    drop((host, other));
+}
+
+/// Where records are restored, their binding has another storage. What it may spend, what waits for
+/// it and what it has taken already stay.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn budgets_and_deliveries_go_on_in_a_restored_binding() {
     let mut host = TestHost::new(&["extracts"]).await.unwrap();
@@ -394,7 +448,7 @@ async fn budgets_and_deliveries_go_on_in_a_restored_binding() {
     let again = send(&api, hook("waits", 0)).await.fine();
     assert_eq!(again["isDuplicate"], true, "{again}");
     let now = api.get(&format!("{CONTROL}/bindings")).await["items"][0]["id"].clone();
-    assert_ne!(now, binding["id"]);
+    assert_eq!(now, binding["id"]);
     assert_eq!(again["deliveries"][0]["bindingId"], now, "{again}");
     assert_eq!(api.capture("acme", "metered 3").await.status, 402);
     drop(api);

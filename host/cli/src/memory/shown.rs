@@ -55,6 +55,7 @@ pub(crate) fn record(answer: &GetResponse) -> String {
         ("happened", text(&record.happened_at)),
         ("created", text(&record.created_at)),
         ("updated", text(&record.updated_at)),
+        ("expires", text(&record.expires_at)),
         ("summary", text(&record.summary)),
         ("metadata", text(&record.metadata)),
     ] {

@@ -191,7 +191,8 @@ impl Control {
             None => None,
         };
         let mut view = BindingView {
-            binding: binding.clone(),
+            // Everybody outside knows it by one id.
+            binding: Binding { id: binding.known_as(), goes_on_as: None, ..binding.clone() },
             is_default: binding.is_implied(),
             agents: Vec::new(),
             warnings: warnings(binding, &builds, state.as_ref(), &choice),

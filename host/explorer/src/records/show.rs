@@ -85,6 +85,7 @@ fn about<P>(record: &RecordView<P>, found: &Snippet, row: Option<&RecordRow>) ->
         .maybe("Happened", found.happened_at.map(moment))
         .maybe("Created", found.created_at.map(moment))
         .maybe("Updated", found.updated_at.map(moment))
+        .maybe("Expires", found.expires_at.map(moment))
         .maybe(
             "Corrected",
             found.corrected.as_ref().map(|corrected| corrected_from(record, corrected)),

@@ -118,6 +118,7 @@ fn meta(record: &Snippet) -> MetaObject {
         ("createdAt", json!(record.created_at)),
         ("updatedAt", json!(record.updated_at)),
         ("happenedAt", json!(record.happened_at)),
+        ("expiresAt", json!(record.expires_at)),
     ];
     let known = members.into_iter().filter(|(_, value)| !value.is_null());
     let mut meta = MetaObject::default();

@@ -165,6 +165,10 @@ pub(super) struct FoundRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "date-time"))]
     pub(super) happened_at: Option<String>,
+    /// From then on it is in no answer: RFC 3339, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "date-time"))]
+    pub(super) expires_at: Option<String>,
 }
 
 /// Who corrected a record, and when.
@@ -216,6 +220,7 @@ impl FoundRecord {
             created_at: snippet.created_at.map(|at| at.to_string()),
             updated_at: snippet.updated_at.map(|at| at.to_string()),
             happened_at: snippet.happened_at.map(|at| at.to_string()),
+            expires_at: snippet.expires_at.map(|at| at.to_string()),
         }
     }
 }

@@ -50,7 +50,7 @@ impl Operations {
             self.forget_wanted(caller, &wanted, &asked, binding_key.clone()).await?;
         let is_meant = |delivery: &Delivery| {
             let is_asked = binding_key.is_none()
-                || asked.iter().any(|binding| binding.id == delivery.binding_id);
+                || asked.iter().any(|binding| binding.known_as() == delivery.binding_id);
             is_asked && wanted.has_delivery(delivery)
         };
         let discarded = self.discard_of(caller, &company, wanted.received, is_meant).await?;

@@ -107,12 +107,7 @@ impl Spending {
         };
         let sum = match &budget.binding_key {
             Some(key) => {
-                let former = budget.former_ids.iter().copied().map(Some);
-                let of = |id| self.by_binding.get(&(Some(key.clone()), id)).map_or(0, period);
-                std::iter::once(budget.binding_id)
-                    .chain(former)
-                    .map(of)
-                    .fold(0, u64::saturating_add)
+                self.by_binding.get(&(Some(key.clone()), budget.binding_id)).map_or(0, period)
             }
             None => self.by_binding.values().map(period).fold(0, u64::saturating_add),
         };

@@ -146,11 +146,7 @@ impl Ledger {
         let is_free = match costs {
             MayCost::Nothing => true,
             MayCost::IfItDidBefore => {
-                let own = budgets.iter().filter(|budget| budget.binding_id == id);
-                let former = own.flat_map(|budget| &budget.former_ids).copied().map(Some);
-                std::iter::once(id).chain(former).all(|id| {
-                    spending.of_binding(&(Some(binding.clone()), id)) == Microcents::default()
-                })
+                spending.of_binding(&(Some(binding.clone()), id)) == Microcents::default()
             }
             MayCost::Something => false,
         };
@@ -243,7 +239,7 @@ impl Ledger {
         let company = &binding.company_id;
         let is_its = |budget: &Budget| {
             budget.binding_key.as_ref() == Some(&binding.key)
-                && budget.binding_id == Some(binding.id)
+                && budget.binding_id == Some(binding.known_as())
         };
         let Some(account) = self.known(company) else { return Ok(()) };
         let own: Vec<Budget> =
@@ -255,24 +251,6 @@ impl Ledger {
         store::write(&*self.store, &gone.collect::<Vec<_>>()).await?;
         account.lock().budgets.retain(|budget| !is_its(budget));
         Ok(())
-    }
-
-    /// The changes that give the budgets of a binding to the one that takes its place. They count
-    /// after [`Self::reload`].
-    ///
-    /// # Errors
-    /// Where one cannot be encoded.
-    pub fn reassign(&self, from: &Binding, to: &Binding) -> Result<Vec<Change>, StoreError> {
-        let Some(account) = self.known(&from.company_id) else { return Ok(Vec::new()) };
-        let budgets = account.lock().budgets.clone();
-        let own = budgets.into_iter().filter(|budget| budget.binding_id == Some(from.id));
-        own.map(|mut budget| {
-            budget.former_ids.push(from.id);
-            budget.binding_id = Some(to.id);
-            let key = budget_key(&to.company_id, Some(&to.key), budget.period);
-            Ok(Change::always(Table::Budgets, key, Some(store::encode("budget", &budget)?)))
-        })
-        .collect()
     }
 
     /// The change that sets a budget, or removes it. `binding`: its key, and its id where it is
@@ -302,20 +280,7 @@ impl Ledger {
                 check_warn_share(&set)?;
                 let (company_id, binding_key) = (company.clone(), binding.cloned());
                 let set_at = self.clock.now();
-                let former_ids = before
-                    .iter()
-                    .filter(|before| before.binding_id == binding_id)
-                    .flat_map(|before| before.former_ids.clone())
-                    .collect();
-                Some(Budget {
-                    company_id,
-                    binding_key,
-                    binding_id,
-                    former_ids,
-                    period,
-                    set,
-                    set_at,
-                })
+                Some(Budget { company_id, binding_key, binding_id, period, set, set_at })
             }
         };
         let new = after.as_ref().map(|budget| store::encode("budget", budget)).transpose()?;

@@ -114,6 +114,7 @@ impl Opened {
             is_systems: *caller.principal() == Principal::System,
             room: u64::MAX,
             attribution: None,
+            records_of: None,
             operation: Arc::new(operation),
             started,
             stage: Stage::Open,

@@ -153,14 +153,15 @@ impl Bindings {
     }
 
     /// Puts another binding in the place of one for the running host only: with the same key and
-    /// settings, an id of its own, and so without anything stored. The mark of a deletion is its
-    /// one row: where the host ends before [`Bindings::replace_all`], the next start removes what
-    /// was stored for it, and the binding that was there is there again.
+    /// settings, an id of its own, and so without anything stored. Logs know both by one id. The
+    /// mark of a deletion is its one row: where the host ends before [`Bindings::replace_all`], the
+    /// next start removes what was stored for it, and the binding that was there is there again.
     ///
     /// # Errors
     /// Where the store fails.
     pub async fn stage(&self, present: &Binding) -> Result<Arc<Binding>, StoreError> {
         let mut staged = present.clone();
+        staged.goes_on_as = Some(present.known_as());
         staged.id = BindingId(new_id(&*self.clock));
         staged.revision += 1;
         staged.updated_at = self.clock.now();
@@ -173,7 +174,7 @@ impl Bindings {
     }
 
     /// Puts staged bindings in the place of those that were there, all or none; durable, with an
-    /// entry in the activity log and with `changes`, when this returns. What was there is a deleted
+    /// entry in the activity log, when this returns. What was there is a deleted
     /// binding then.
     ///
     /// # Errors
@@ -182,10 +183,10 @@ impl Bindings {
         &self,
         company_id: &CompanyId,
         replaced: &[(Arc<Binding>, Arc<Binding>)],
-        mut changes: Vec<Change>,
         entry: NewActivity,
     ) -> Result<(), BindingError> {
         let _lock = self.lock(company_id).await?;
+        let mut changes = Vec::new();
         for (before, staged) in replaced {
             let row = store::encode("binding", &**staged)?;
             changes.push(self.replace(before, Some(row)).await?);

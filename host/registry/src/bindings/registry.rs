@@ -211,6 +211,7 @@ impl Bindings {
         let now = self.clock.now();
         Binding {
             id: new.id.unwrap_or_else(|| BindingId(new_id(&*self.clock))),
+            goes_on_as: None,
             company_id: company_id.clone(),
             key: new.key,
             provider_key: new.provider_key,

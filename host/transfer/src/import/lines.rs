@@ -318,7 +318,8 @@ impl<'a> Importing<'a> {
         ended: bool,
     ) -> Result<(), ServiceError> {
         let mut records = records.into_iter();
-        match self.bindings.get(&id) {
+        let known = || self.bindings.values().find(|binding| binding.known_as() == id);
+        match self.bindings.get(&id).or_else(known) {
             Some(own) => match own.key == *key
                 && records.all(|record| record.provider_key == own.provider_key)
             {

@@ -97,12 +97,9 @@ impl Transfer {
             let action = ActivityAction::CompanyRestored;
             let entry = NewActivity::new(caller.principal(), action, company.as_str())
                 .with(None::<&()>, Some(&done));
-            result = self.put_in_place(company, &restored, entry).await;
+            result = self.bindings.replace_all(company, &restored, entry).await.map_err(Into::into);
         }
         let is_done = result.is_ok();
-        if is_done {
-            self.go_on_in_place(company, &restored).await;
-        }
         let gone = restored.iter().map(|(before, staged)| if is_done { before } else { staged });
         let gone: Vec<&Arc<Binding>> =
             gone.chain(given_up.iter().map(|(_, (_, staged))| staged)).collect();
@@ -114,35 +111,6 @@ impl Transfer {
         result?;
         tracing::info!(%company, by = %caller.principal(), records, "a company was restored");
         Ok(done)
-    }
-
-    /// Puts the restored bindings in the place of those that were there, with their budgets.
-    async fn put_in_place(
-        &self,
-        company: &CompanyId,
-        restored: &[(Arc<Binding>, Arc<Binding>)],
-        entry: NewActivity,
-    ) -> Result<(), ServiceError> {
-        let mut changes = Vec::new();
-        for (before, staged) in restored {
-            changes.extend(self.oplog.ledger.reassign(before, staged)?);
-        }
-        Ok(self.bindings.replace_all(company, restored, changes, entry).await?)
-    }
-
-    /// Lets the budgets count, and gives the deliveries to the bindings that are in place now. What
-    /// fails here undoes nothing: the restored records are the company's.
-    async fn go_on_in_place(&self, company: &CompanyId, restored: &[(Arc<Binding>, Arc<Binding>)]) {
-        if let Err(error) = self.oplog.ledger.reload(company).await {
-            tracing::error!(%error, %company, "budgets of restored bindings count after the next \
-                start only");
-        }
-        for (before, staged) in restored {
-            if let Err(error) = self.deliveries.reassign(company, before.id, staged.id).await {
-                tracing::error!(%error, %company, binding = %staged.key, "some deliveries stayed \
-                    with the binding that was there before: they become dead letters");
-            }
-        }
     }
 
     /// What the company's log says of records that were forgotten.
