@@ -62,6 +62,12 @@ pub(crate) trait AgentTool: Debug + Sync {
         json!({"hookSpecificOutput": {"hookEventName": hook, "additionalContext": context}})
     }
 
+    /// Whether a line of the transcript says that an error of the service ended the turn, where no
+    /// hook says it.
+    fn is_failure(&self, _line: &Value) -> bool {
+        false
+    }
+
     /// Whether the tool can run a `notify` program instead of hooks.
     fn has_notify(&self) -> bool {
         false

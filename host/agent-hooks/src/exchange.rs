@@ -27,6 +27,14 @@ pub(super) struct Exchange {
     pub(super) turn: Option<String>,
 }
 
+impl Exchange {
+    /// What a person said before an error. Who tries again says it in another turn, and says
+    /// nothing new.
+    fn without_answer(words: String) -> Self {
+        Self { asked: Asked::Words(words), answer: String::new(), turn: None }
+    }
+}
+
 /// The exchanges of an event, in order: from the event itself, from what was noted when the person
 /// asked, and from the transcript. Each of them counts only for what it says of this very turn.
 pub(super) fn of_event(
@@ -42,8 +50,17 @@ pub(super) fn of_event(
         | EventKind::SessionEnded { .. } => read(tool, event, prompts, &Steps::interrupted),
         _ => None,
     };
-    let own = of_its_turn(tool, event, prompts).filter(|own| interrupted.as_ref() != Some(own));
-    interrupted.into_iter().chain(own).collect()
+    let failed = match &event.kind {
+        EventKind::Prompted { .. } | EventKind::SessionEnded { .. } => {
+            Steps::ask(tool, event, Steps::failed).and_then(|question| question.words)
+        }
+        _ => None,
+    };
+    let before = interrupted.into_iter().chain(failed.map(Exchange::without_answer));
+    let mut all: Vec<Exchange> = before.collect();
+    let own = of_its_turn(tool, event, prompts);
+    all.extend(own.filter(|own| !all.contains(own)));
+    all
 }
 
 /// The exchange of a pair of the transcript.
@@ -91,6 +108,12 @@ fn of_its_turn(
         EventKind::Compacting | EventKind::SessionEnded { .. } => {
             read(&|steps| steps.last_pair(false))
         }
+        // The program was killed in the turn.
+        EventKind::SessionStarted { source, .. } if source == "resume" => {
+            read(&|steps| steps.last_pair(false)).filter(|exchange| {
+                exchange.turn.as_deref().is_some_and(|turn| prompts.waits_for_answer(turn))
+            })
+        }
         _ => None,
     }
 }
@@ -108,8 +131,7 @@ fn without_answer(
         is_current(&question, turn, prompts).then_some(question.words)
     };
     let words = turn.and_then(|turn| prompts.of_turn(turn)).or_else(open)??;
-    // Who says it again says it in another turn.
-    Some(Exchange { asked: Asked::Words(words), answer: String::new(), turn: None })
+    Some(Exchange::without_answer(words))
 }
 /// What was asked, for an answer that the event has.
 fn of_answer(
@@ -192,7 +214,7 @@ fn of_question(question: Question, noted: Option<Option<String>>, prompts: &Prom
     let Some(words) = question.words else { return Asked::Nobody };
     let own = question.turn.as_deref().and_then(|turn| prompts.of_turn(turn));
     Asked::Words(match own.or(noted).flatten() {
-        Some(noted) if !words.starts_with(&noted) => noted,
+        Some(noted) if !words.contains(&noted) => noted,
         _ => words,
     })
 }

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::http::{self, RequestError};
 use super::json;
+use super::private_project;
 use super::project::Project;
 use super::recall;
 use super::settings::{HookArgs, Settings};
@@ -61,7 +62,7 @@ fn handle(
         json::parse(&text).map_err(|error| format!("the hook's input is not JSON: {error}"))?;
     let event = tool.parse(&value).ok_or("the hook's input is not an event of a session")?;
     drop(value);
-    let (settings, warnings) = Settings::resolve(args, tool.name());
+    let (mut settings, warnings) = Settings::resolve(args, tool.name());
     for warning in warnings {
         state.log(&warning);
     }
@@ -79,6 +80,7 @@ fn handle(
     }
     let directory =
         event.directory.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
+    settings.capture = settings.capture && !private_project::is_private(tool, &directory);
     let project = match &settings.project {
         Some(id) => Project::named(id, &directory),
         None => Project::of(&directory),

@@ -20,6 +20,7 @@ mod json;
 mod machine_text;
 mod output;
 mod payload;
+mod private_project;
 mod project;
 mod prompts;
 mod recall;

@@ -83,7 +83,10 @@ impl MachineText {
     pub(crate) fn read(&self, text: &str, author: Author) -> Said {
         let mut rest = text.trim();
         let mut was_interrupted = false;
-        let counts = |mark: &&Mark| author != Author::Person || mark.what != What::Message;
+        let counts = |mark: &&Mark| {
+            let is_beside = matches!(mark.what, What::Beside | What::Before | What::Around);
+            author != Author::Person || is_beside
+        };
         while let Some(mark) = self.marks.iter().filter(counts).find(|mark| mark.begins(rest)) {
             match mark.what {
                 What::Message => return Said::Tool,

@@ -90,9 +90,16 @@ impl<'a> Prompts<'a> {
     pub(super) fn has_another_answer(&self, turn: &str, answer: &str) -> bool {
         let mut noted = self.all();
         noted.retain(|(_, prompt)| prompt.turn.as_deref() == Some(turn));
-        let own = short_hash(&[answer]);
+        let own = hash_of(answer);
         let is_other = |path| fs::read_to_string(mark_of(path)).is_ok_and(|mark| mark != own);
         !noted.is_empty() && noted.iter().all(|(path, _)| is_other(path))
+    }
+
+    /// Whether something was asked in a turn, and no hook told the answer.
+    pub(super) fn waits_for_answer(&self, turn: &str) -> bool {
+        let mut noted = self.all();
+        noted.retain(|(_, prompt)| prompt.turn.as_deref() == Some(turn));
+        !noted.is_empty() && noted.iter().all(|(path, _)| !mark_of(path).exists())
     }
 
     /// What was asked last, if no other question waits for its answer. `None`: nothing was noted,
@@ -105,7 +112,7 @@ impl<'a> Prompts<'a> {
             1 => Some(last.1.words),
             // The hook of the same answer ran before, for another installation.
             0 => fs::read_to_string(mark_of(&last.0))
-                .is_ok_and(|mark| mark == short_hash(&[answer]))
+                .is_ok_and(|mark| mark == hash_of(answer))
                 .then_some(last.1.words),
             _ => None,
         }
@@ -119,7 +126,7 @@ impl<'a> Prompts<'a> {
     /// Notes that what was asked in the turn, or else the question with these words, has this
     /// answer.
     pub(super) fn answered(&self, turn: Option<&str>, words: Option<&str>, answer: &str) {
-        let mark = short_hash(&[answer]);
+        let mark = hash_of(answer);
         let is_it = |prompt: &Prompt| match turn {
             Some(_) => prompt.turn.as_deref() == turn,
             None => prompt.words.as_deref() == words,
@@ -151,6 +158,11 @@ impl<'a> Prompts<'a> {
 /// Removes the notes of turns whose end nobody reported.
 pub(super) fn remove_old(state: &State) {
     remove_older(&state.root().join(DIRECTORY), MAX_AGE, |_| true);
+}
+
+/// An answer by its letters: a hook and a transcript have different blanks around it.
+fn hash_of(answer: &str) -> String {
+    short_hash(&[&answer.split_whitespace().collect::<String>()])
 }
 
 /// The file that says that a question has its answer.

@@ -48,6 +48,14 @@ impl Entries<'_> {
         }
     }
 
+    /// Whether one of our entries in these settings has a flag.
+    pub(crate) fn have(self, settings: &str, flag: &str) -> bool {
+        match self.format {
+            SettingsFormat::HooksJson => hooks_json::have(settings, self.tool, flag),
+            SettingsFormat::NotifyToml => false,
+        }
+    }
+
     /// The settings without our entries, and without lists and objects that are empty for want of
     /// them.
     ///

@@ -42,7 +42,9 @@ impl Signals<'_> {
                 // A session that goes on has a longer transcript than before.
                 let moment =
                     if source == "startup" { String::new() } else { moment_of(self.event) };
-                vec![self.host_event("session.started", &[source, &moment], Value::Null)]
+                let mut entries = self.captures(state);
+                entries.push(self.host_event("session.started", &[source, &moment], Value::Null));
+                entries
             }
             EventKind::ToolStarted { tool, id } => {
                 state.note_tool_start(&self.tool_note(id), &self.open_call(tool, id));
@@ -216,7 +218,7 @@ impl Signals<'_> {
                 None
             }
         };
-        if matches!(self.event.kind, EventKind::TurnEnded { .. }) {
+        if matches!(self.event.kind, EventKind::TurnEnded { .. } | EventKind::TurnBroken { .. }) {
             prompts.answered(exchange.turn.as_deref(), prompt.as_deref(), &exchange.answer);
         }
         let said =

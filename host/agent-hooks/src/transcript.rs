@@ -36,6 +36,8 @@ pub(super) enum Step {
     },
     /// The person interrupted the agent.
     Interrupted,
+    /// An error of the service ended the turn.
+    Failed,
 }
 
 /// The beginning of a turn.
@@ -130,6 +132,15 @@ impl Steps {
         (later <= 1).then(|| (self.last_question(at, |_| true), text.clone()))
     }
 
+    /// What was asked before an error of the service came instead of an answer, if that is how the
+    /// turn before the last question ended, or the last turn itself.
+    pub(super) fn failed(&self) -> Option<Question> {
+        let at = self.all.iter().rposition(|step| *step == Step::Failed)?;
+        let later = self.all[at..].iter().filter(|step| matches!(step, Step::Asked(_))).count();
+        let Step::Asked(question) = self.all.get(at.checked_sub(1)?)? else { return None };
+        (later <= 1).then(|| question.clone())
+    }
+
     /// The last question, if it can only be that of an answer that is not in the transcript yet:
     /// the one before has an answer.
     pub(super) fn open_question(&self) -> Option<Question> {
@@ -139,7 +150,7 @@ impl Steps {
             _ => None,
         })?;
         let is_clear = match back.next() {
-            Some(Step::Answered { .. } | Step::Interrupted) => true,
+            Some(Step::Answered { .. } | Step::Interrupted | Step::Failed) => true,
             Some(Step::Asked(_)) => false,
             None => self.is_whole,
         };
@@ -214,7 +225,7 @@ pub(super) fn steps(tool: &dyn AgentTool, text: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     for line in text.lines() {
         // A line that holds no message is not parsed: it can have megabytes.
-        let may_be = ["\"user\"", "\"assistant\"", "\"queued_command\""];
+        let may_be = ["\"user\"", "\"assistant\"", "\"queued_command\"", "\"task_complete\""];
         let may_be = may_be.into_iter().any(|kind| line.contains(kind));
         let Some(line) = may_be.then(|| json::parse::<Value>(line.as_bytes()).ok()).flatten()
         else {
@@ -222,6 +233,10 @@ pub(super) fn steps(tool: &dyn AgentTool, text: &str) -> Vec<Step> {
         };
         if let Some(content) = tool.added(&line) {
             add(tool, content, &mut steps);
+            continue;
+        }
+        if tool.is_failure(&line) {
+            steps.push(Step::Failed);
             continue;
         }
         let Some(message) = tool.message(&line) else { continue };
@@ -232,6 +247,14 @@ pub(super) fn steps(tool: &dyn AgentTool, text: &str) -> Vec<Step> {
             ) if id == *same => {
                 text.push('\n');
                 text.push_str(&more);
+            }
+            // What was typed meanwhile is asked together.
+            (
+                Some(Step::Asked(Question { words: Some(more), turn: Some(turn) })),
+                Some(Step::Asked(Question { words: Some(words), turn: Some(same) })),
+            ) if turn == *same => {
+                words.push('\n');
+                words.push_str(&more);
             }
             (Some(step), _) => steps.push(step),
             (None, _) => {}
@@ -306,6 +329,7 @@ fn step(tool: &dyn AgentTool, message: &Message<'_>) -> Option<Step> {
                 (false, _) => Some(Step::Asked(Question { words: Some(words.join("\n")), turn })),
                 (true, Said::Tool) => Some(Step::Asked(Question { words: None, turn })),
                 (true, Said::Interrupt) => Some(Step::Interrupted),
+                (true, _) if is_shown(message) => Some(Step::Asked(Question { words: None, turn })),
                 (true, Said::Person(_) | Said::Nothing) => None,
             }
         }

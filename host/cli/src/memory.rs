@@ -280,7 +280,13 @@ pub(super) async fn note(args: NoteArgs) -> Result<()> {
         "summary": args.summary,
         "metadata": object("--metadata", args.metadata.as_deref())?,
     }));
-    let body = json!({ "records": [record], "visibility": args.visibility });
+    let source = without_nulls(json!({
+        "kind": "manual_note",
+        "companyId": session.company,
+        "issueId": args.scope.issue,
+        "runId": args.scope.run,
+    }));
+    let body = json!({ "records": [record], "source": source, "visibility": args.visibility });
     let answer = session.send(&args.scope, "records", body).await?;
     made.say()?;
     session.show(&answer, |answer| shown::upserted("noted", answer))

@@ -28,6 +28,9 @@ pub(super) struct CompileArgs {
     /// Make code that counts its instructions.
     #[arg(long)]
     fuel: bool,
+    /// Take the priority of serving.
+    #[arg(long)]
+    urgent: bool,
     /// Check a configuration instead: a list of a schema and a configuration.
     #[arg(long)]
     config: bool,
@@ -39,6 +42,7 @@ pub(super) fn compile(args: &CompileArgs) -> Result<()> {
         memory_bytes: args.memory_bytes,
         cpu_seconds: args.cpu_seconds,
         measures_fuel: args.fuel,
+        is_urgent: args.urgent,
         checks_config: args.config,
     };
     Ok(compile_component(setup)?)

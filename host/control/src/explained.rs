@@ -103,29 +103,42 @@ impl Control {
         returned: &Operation,
         handle: &RecordHandle,
     ) -> Result<(RecordFate, Option<OperationId>), ServiceError> {
-        if let Some(row) = self.records.row(binding, &handle.provider_record_id).await? {
-            let is_later = row.operation_id.sequence() > returned.id.sequence();
-            return Ok(match is_later {
-                true => (RecordFate::Changed, Some(row.operation_id)),
-                false => (RecordFate::Unchanged, None),
-            });
+        let row = self.records.row(binding, &handle.provider_record_id).await?;
+        let since = row.as_ref().map(|row| row.operation_id.sequence());
+        if let Some(row) = &row
+            && row.operation_id.sequence() > returned.id.sequence()
+        {
+            return Ok((RecordFate::Changed, Some(row.operation_id)));
+        }
+        // A restore can have taken a record back to what it was before.
+        if row.is_some() && binding.goes_on_as.is_none() {
+            return Ok((RecordFate::Unchanged, None));
         }
         let filter = OperationFilter {
             binding_id: Some(binding.known_as()),
             provider_record_id: Some(handle.provider_record_id.clone()),
             ..OperationFilter::default()
         };
-        let mut wrote = false;
         let found =
             self.store.operations(&binding.company_id, &filter, None, MOST_SEARCHED).await?;
-        for operation in found.operations.iter().filter(|one| one.kind.is_write()) {
-            if operation.id.sequence() > returned.id.sequence() {
-                return Ok((RecordFate::Gone, Some(operation.id)));
-            }
-            wrote = true;
+        let written: Vec<&Operation> =
+            found.operations.iter().filter(|one| one.kind.is_write()).collect();
+        if let Some(since) = since {
+            let is_between = |one: &&&Operation| {
+                since < one.id.sequence() && one.id.sequence() < returned.id.sequence()
+            };
+            return Ok(match written.iter().any(|one| is_between(&one)) {
+                true => (RecordFate::Changed, None),
+                false => (RecordFate::Unchanged, None),
+            });
         }
-        // What the host saw written has a row as long as it is there.
-        Ok((if wrote { RecordFate::Gone } else { RecordFate::Unknown }, None))
+        let later = written.iter().find(|one| one.id.sequence() > returned.id.sequence());
+        Ok(match later {
+            Some(later) => (RecordFate::Gone, Some(later.id)),
+            // What the host saw written has a row as long as it is there.
+            None if written.is_empty() => (RecordFate::Unknown, None),
+            None => (RecordFate::Gone, None),
+        })
     }
 
     async fn again(

@@ -108,7 +108,8 @@ impl Control {
     ) -> Result<Page<Job>, ServiceError> {
         filter.check()?;
         let page = self.tenancy.page_of("jobs", company, filter, cursor, limit)?;
-        let found = self.jobs.list(company, filter, page.from(), page.limit).await?;
+        let mut found = self.jobs.list(company, filter, page.from(), page.limit).await?;
+        self.show_bindings(company, &mut found.0);
         Ok(self.tenancy.sealed(&page, found))
     }
 
@@ -119,6 +120,13 @@ impl Control {
     #[boxed]
     pub async fn job(&self, company: &CompanyId, id: JobId) -> Result<Job, ServiceError> {
         Ok(self.jobs.get(company, id.0).await?)
+    }
+
+    /// Names bindings by the ids that everybody outside knows.
+    fn show_bindings(&self, company: &CompanyId, jobs: &mut [Job]) {
+        for job in jobs {
+            job.binding_id = self.bindings.known_as(company, job.binding_id);
+        }
     }
 
     /// Runs a job again that failed or was cancelled.
@@ -217,7 +225,8 @@ impl Control {
             limit,
         )?;
         let is_wanted = |job: &Job| filter.matches(job) && is_known_to(caller, job);
-        let found = self.jobs.list_where(company, is_wanted, page.from(), page.limit).await?;
+        let mut found = self.jobs.list_where(company, is_wanted, page.from(), page.limit).await?;
+        self.show_bindings(company, &mut found.0);
         Ok(self.tenancy.sealed(&page, found))
     }
 

@@ -214,9 +214,15 @@ fn about(view: &View, delivery: &Delivery) -> Details {
         .maybe(
             "Source asserted by",
             delivery.source.as_ref().and_then(|source| source.asserted_by.as_deref()),
-        )
-        .row("Capture mode", mode)
-        .row("Content", size.unwrap_or_else(|| "Delivered, and no longer stored here".to_owned()));
+        );
+    // Recall captures nothing.
+    let details = match delivery.recall {
+        Some(_) => details,
+        None => details.row("Capture mode", mode).row(
+            "Content",
+            size.unwrap_or_else(|| "Delivered, and no longer stored here".to_owned()),
+        ),
+    };
     scope_details(details, &delivery.scope)
 }
 

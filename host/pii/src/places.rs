@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::finding::{Check, Finding, PiiKind};
 use crate::passwords::is_telling;
-use crate::text::ahead;
+use crate::text::{ahead, is_one_of};
 
 /// The longest value that is looked at, in bytes.
 const LONGEST: usize = 4_096;
@@ -13,7 +13,7 @@ const LONGEST: usize = 4_096;
 pub(crate) const SPECS: &[(&str, Check)] = &[
     // The file `.netrc`.
     (
-        r"(?i)(?-u:\b)(?:machine[ \t\r\n]{1,8}[^ \t\r\n]{1,128}|default)[ \t\r\n]{1,8}login[ \t\r\n]{1,8}[^ \t\r\n]{1,128}[ \t\r\n]{1,8}password[ \t\r\n]{1,8}",
+        r"(?i)(?-u:\b)(?:machine[ \t\r\n]{1,8}[^ \t\r\n.]{1,64}\.[^ \t\r\n]{1,64}|default)[ \t\r\n]{1,8}login[ \t\r\n]{1,8}[^ \t\r\n]{1,128}[ \t\r\n]{1,8}password[ \t\r\n]{1,8}",
         up_to_blank,
     ),
     // `curl -u user:password`, `--user user:password`.
@@ -40,6 +40,25 @@ pub(crate) const SPECS: &[(&str, Check)] = &[
     (r#"(?-u:\b)(?:[A-Z0-9]{1,20}_){0,4}(?:PASS|PW)=["']?"#, member),
 ];
 
+/// Whether a member's name is a short form of `password`, with or without what it is for: `pass`,
+/// `DB_PASS`, `smtpPass`.
+pub(crate) fn is_pass_name(name: &str) -> bool {
+    ["pass", "Pass", "PASS", "pw", "Pw", "PW"].iter().any(|short| {
+        name.strip_suffix(short).is_some_and(|of| {
+            let is_capital = short.starts_with('P') && of.ends_with(|c: char| c.is_lowercase());
+            (of.is_empty() || of.ends_with(['_', '-', '.', ' ']) || is_capital) && !is_a_pass(of)
+        })
+    })
+}
+
+/// Whether it is a pass of another kind: a filter's, a renderer's, a test's.
+fn is_a_pass(of: &str) -> bool {
+    const OTHERS: &str = "high low band all by render shader shadow depth gl test tests first \
+                          second third one two multi single bypass over com sur tres";
+    let last = of.trim_end_matches(['_', '-', '.', ' ']).rsplit(['_', '-', '.', ' ']).next();
+    last.is_some_and(|word| is_one_of(word, OTHERS))
+}
+
 fn up_to_blank(text: &str, at: Range<usize>) -> Option<Finding> {
     up_to(text, at.end, char::is_whitespace).filter(|found| is_value(&text[found.range.clone()]))
 }
@@ -53,7 +72,12 @@ fn member(text: &str, at: Range<usize>) -> Option<Finding> {
     let quote = text[..at.end].chars().next_back().filter(|c| matches!(c, '"' | '\''));
     let ends = |c: char| quote.map_or(c.is_whitespace(), |quote| c == quote) || c == '\n';
     let found = up_to(text, at.end, ends)?;
-    is_telling(&text[found.range.clone()]).then_some(found)
+    let name = text[at].trim_end_matches(['"', '\'', '=', ':', ' ', '\t']);
+    let name = name.trim_start_matches(['"', '\'']);
+    let value = &text[found.range.clone()];
+    // Dates and counts are no passwords.
+    let is_figure = value.bytes().all(|b| b.is_ascii_digit() || b"-/.:".contains(&b));
+    (!is_figure && is_pass_name(name) && is_telling(value)).then_some(found)
 }
 
 fn element(text: &str, at: Range<usize>) -> Option<Finding> {

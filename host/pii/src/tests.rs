@@ -10,7 +10,7 @@ use regex::Regex;
 
 use self::samples::{NEGATIVE, POSITIVE};
 use super::PiiKind::{Hint, Redacted};
-use super::{Finding, PiiKind, PiiRisk, redact, redact_secrets, risk, rules, scan};
+use super::{Finding, PiiKind, PiiRisk, redact, redact_member, redact_secrets, risk, rules, scan};
 
 mod passwords;
 mod samples;
@@ -168,6 +168,17 @@ fn a_place_tells_a_credential() {
     ] {
         assert_eq!(redact_secrets(text), left, "{text}");
     }
+    for (name, value, is_secret) in [
+        ("pass", "hunter2x9", true),
+        ("DB_PASS", "hunter2x9", true),
+        ("smtpPass", "hunter2x9", true),
+        ("bypass", "lane3b", false),
+        ("highPass", "440Hz", false),
+        ("compass", "n45w12", false),
+    ] {
+        let redacted = redact_member(name, value, redact_secrets);
+        assert_eq!(redacted.as_deref(), is_secret.then_some("[SECRET]"), "{name}");
+    }
     for text in [
         "curl -u $USER:$PASS https://a.org",
         "docker login --password-stdin",
@@ -179,6 +190,9 @@ fn a_place_tells_a_credential() {
         "<token>the name of the token</token>",
         r#"{"pass": "yes", "fail": "no"}"#,
         "PASS=true",
+        "HIGH_PASS=440Hz TEST_PASS=34of34",
+        r#"{"pass": "2026-11-28"}"#,
+        "machine learning login flow: password reset2 emails",
         "machine learning needs login and a password here",
     ] {
         assert_eq!(redact_secrets(text), text, "{text}");

@@ -11,7 +11,7 @@ mod process;
 
 pub use self::child::{CompileSetup, compile_component};
 pub use self::config::ConfigCheckError;
-use super::compiler::Compiler;
+use super::compiler::{Compiler, CompilerProcess};
 use super::engine::Sandbox;
 use super::error::AdmissionError;
 
@@ -38,17 +38,38 @@ impl Sandbox {
         let started = std::time::Instant::now();
         let sandbox = self.clone();
         let compiled = match self.compiler() {
-            Compiler::Process(process) if !is_trusted => {
-                let limits = process.limits.within(patience);
-                let flag = self.options().meter.is_some().then_some("--fuel");
-                let compiled = process::run(&process.program, limits, flag, bytes).await?;
-                let compiled = compiled.map_err(|text| AdmissionError::unreadable(&text))?;
-                blocking(move || load(&sandbox, compiled)).await?
+            Compiler::Process(process) => {
+                let done = self.in_another_process(process, &bytes, patience, is_trusted).await;
+                match done {
+                    // The host needs its own component, also where no process can be started.
+                    Err(_) if is_trusted => blocking(move || in_process(&sandbox, &bytes)).await?,
+                    done => done?,
+                }
             }
-            _ => blocking(move || in_process(&sandbox, &bytes)).await?,
+            Compiler::InProcess => blocking(move || in_process(&sandbox, &bytes)).await?,
         };
         self.counters().compiled(started.elapsed());
         Ok(compiled)
+    }
+
+    /// The memory that compiling takes ends with the process: the allocator of this one would keep
+    /// tens of megabytes of it.
+    async fn in_another_process(
+        &self,
+        process: &CompilerProcess,
+        bytes: &Arc<Vec<u8>>,
+        patience: Duration,
+        is_trusted: bool,
+    ) -> Result<Compiled, AdmissionError> {
+        let limits = process.limits.within(patience);
+        let fuel = self.options().meter.is_some().then_some("--fuel");
+        // Nothing serves before it.
+        let urgent = is_trusted.then_some("--urgent");
+        let flags = fuel.into_iter().chain(urgent).collect();
+        let compiled = process::run(&process.program, limits, flags, Arc::clone(bytes)).await?;
+        let compiled = compiled.map_err(|text| AdmissionError::unreadable(&text))?;
+        let sandbox = self.clone();
+        blocking(move || load(&sandbox, compiled)).await
     }
 }
 

@@ -1,6 +1,7 @@
 //! Events of sessions and tools: accepted once, found by project, session and tool.
 
 use async_recursion::async_recursion as boxed;
+use serde_json::Value;
 use std::collections::HashSet;
 
 use crate::Tenancy;
@@ -13,7 +14,7 @@ use memhost_pii as pii;
 use memhost_ports::new_id;
 use memhost_store::Transacted;
 use memhost_types::{
-    CompanyId, Event, EventFilter, FieldError, NewEvent, OperationKind, Scope, limits, texts_in,
+    CompanyId, Event, EventFilter, FieldError, JsonObject, NewEvent, OperationKind, Scope, limits,
 };
 
 impl Tenancy {
@@ -118,17 +119,39 @@ fn redact_secrets(event: &mut NewEvent) {
     if event.error.is_none() && event.details.is_none() {
         return;
     }
-    let mut redact = |name: &str, text: &mut String| {
-        if let Some(redacted) = pii::redact_member(name, text, pii::redact_secrets) {
-            *text = redacted;
-        }
-    };
     off_executor(limits::MAX_EVENT_ERROR_BYTES + limits::MAX_EVENT_DETAILS_BYTES, || {
-        event.error.iter_mut().for_each(|text| redact("", text));
-        for (name, value) in event.details.iter_mut().flatten() {
-            texts_in(name, value, &mut redact);
-        }
+        event.error.iter_mut().for_each(|text| redact_text("", text));
+        event.details.iter_mut().for_each(redact_members);
     });
+}
+
+fn redact_text(name: &str, text: &mut String) {
+    if let Some(redacted) = pii::redact_member(name, text, pii::redact_secrets) {
+        *text = redacted;
+    }
+}
+
+fn redact_value(name: &str, value: &mut Value) {
+    match value {
+        Value::String(text) => redact_text(name, text),
+        Value::Number(number) if pii::has_secret(&pii::named(name, &number.to_string())) => {
+            *value = Value::from(pii::PiiKind::Secret.placeholder());
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| redact_value(name, item)),
+        Value::Object(members) => redact_members(members),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Names and values: nobody looks a detail up by its name.
+fn redact_members(members: &mut JsonObject) {
+    for (name, value) in members.iter_mut() {
+        redact_value(name, value);
+    }
+    if members.keys().any(|name| pii::has_secret(name)) {
+        let all = std::mem::take(members).into_iter();
+        members.extend(all.map(|(name, value)| (pii::redact_secrets(&name).into_owned(), value)));
+    }
 }
 
 /// Refuses a credential in an id: an id that was rewritten would be another one.

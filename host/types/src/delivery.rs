@@ -160,7 +160,8 @@ named!(
         Degraded = "degraded",
         /// The host no longer tries it. It can be replayed.
         Dead = "dead",
-        /// A person decided against it.
+        /// It will not be captured: a person gave it up, its source or its scope was forgotten, or
+        /// a newer revision of its source was taken.
         Discarded = "discarded",
     }
 );

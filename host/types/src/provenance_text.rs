@@ -6,9 +6,9 @@ use super::foreign::name;
 use super::{Snippet, SourceRef};
 
 impl Snippet {
-    /// When its event happened, else when it was written last.
+    /// When its event happened, else when it was made. A correction has a day of its own.
     pub fn told_at(&self) -> Option<Timestamp> {
-        self.happened_at.or(self.updated_at).or(self.created_at)
+        self.happened_at.or(self.created_at).or(self.updated_at)
     }
 
     /// Its source, its writer, its day, its last correction and its end, a phrase each. What others
@@ -23,11 +23,15 @@ impl Snippet {
             told.push(format!("its provider says: {claims}"));
         }
         let asserted = self.source.as_ref().and_then(|source| source.asserted_by.as_deref());
-        let writer = self.written_by.as_ref().map(ToString::to_string);
-        told.extend(asserted.map(|by| format!("asserted by {}", name(by))));
+        // Who has corrected it is the writer of what it says now.
+        let writer = self.written_by.as_ref().filter(|writer| {
+            self.corrected.as_ref().is_none_or(|corrected| corrected.by != **writer)
+        });
+        let writer = writer.map(ToString::to_string);
+        told.extend(writer.as_deref().map(|writer| format!("written by {}", name(writer))));
         // Usually the writer is the one who asserts it.
-        let other_writer = writer.filter(|writer| asserted != Some(writer.as_str()));
-        told.extend(other_writer.map(|writer| format!("written by {}", name(&writer))));
+        let asserted = asserted.filter(|asserted| writer.as_deref() != Some(*asserted));
+        told.extend(asserted.map(|by| format!("asserted by {}", name(by))));
         let day = |at: Timestamp| at.strftime("%Y-%m-%d").to_string();
         told.extend(self.told_at().map(day));
         told.extend(self.corrected.as_ref().map(|corrected| {

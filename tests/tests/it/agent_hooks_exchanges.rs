@@ -366,3 +366,88 @@ fn the_output_of_a_shell_is_nobodys_question_at_the_end_of_a_session() {
     let ids: Vec<Value> = hooks.map(|body| body["hookId"].clone()).collect();
     assert_eq!(ids[1], ids[2]);
 }
+
+/// A tool runs the hooks of the user's settings in every project.
+#[test]
+fn nothing_is_captured_in_a_project_that_says_so() {
+    for file in ["settings.json", "settings.local.json"] {
+        let mut session = Session::new();
+        let below = session.machine.path("widgets").join("below");
+        std::fs::create_dir_all(&below).unwrap();
+        let installed = ["agent-hooks", "claude", "install", "--no-capture", "--company", "acme"];
+        let scope = if file == "settings.json" { "project" } else { "local" };
+        let install = [&installed[..], &["--scope", scope]].concat();
+        let mut command = session.machine.command(&install);
+        command.current_dir(session.machine.path("widgets"));
+        assert_eq!(run(command, "").code, Some(0));
+        session.user("We take Postgres").agent("Noted.");
+        for place in ["widgets", "widgets/below"] {
+            let said = json!({"prompt": "We take Postgres", "cwd": session.machine.path(place)});
+            session.hook("UserPromptSubmit", &said);
+            let said =
+                json!({"last_assistant_message": "Noted.", "cwd": session.machine.path(place)});
+            session.hook("Stop", &said);
+        }
+        assert!(session.captured().is_empty(), "{file}");
+        assert!(files(&session.machine.path("state/prompts")).is_empty(), "{file}");
+        session.hook("Stop", &json!({"last_assistant_message": "Noted.", "cwd": "/elsewhere"}));
+        assert_eq!(session.captured().len(), 1, "other projects are as before");
+    }
+}
+
+#[test]
+fn what_was_queued_together_is_one_question() {
+    let mut session = Session::new();
+    for (turn, words) in [("of its hook", "We take Kafka"), ("1", "and then commit")] {
+        session.line(typed("1", words));
+        session.hook("UserPromptSubmit", &json!({"prompt": words, "prompt_id": turn}));
+    }
+    session.agent("Done.");
+    session.hook("Stop", &json!({"last_assistant_message": "Done.", "prompt_id": "1"}));
+    assert_eq!(session.captured(), [pair("We take Kafka\nand then commit", "Done.")]);
+}
+
+#[test]
+fn blanks_around_an_answer_make_no_second_one() {
+    let mut session = Session::new();
+    session.line(typed("1", "Who owns staging?")).agent("Ada.");
+    session.hook("UserPromptSubmit", &json!({"prompt": "Who owns staging?", "prompt_id": "1"}));
+    session.hook("Stop", &json!({"last_assistant_message": "\nAda.\n", "prompt_id": "1"}));
+    session.hook("SessionEnd", &json!({"reason": "other"}));
+    let said = pair("Who owns staging?", "Ada.");
+    assert_eq!(session.captured(), [said.clone(), said]);
+    let hooks = spooled(&session.machine).into_iter().filter(|body| body["payload"].is_object());
+    let ids: Vec<Value> = hooks.map(|body| body["hookId"].clone()).collect();
+    assert_eq!(ids[0], ids[1]);
+}
+
+#[test]
+fn a_turn_that_was_killed_is_captured_when_the_session_goes_on() {
+    let mut session = Session::new();
+    session.line(typed("1", "Rename foo")).agent("I look first.");
+    session.hook("UserPromptSubmit", &json!({"prompt": "Rename foo", "prompt_id": "1"}));
+    session.hook("SessionStart", &json!({"source": "resume"}));
+    assert_eq!(session.captured(), [pair("Rename foo", "I look first.")]);
+    // What a hook has told is not told again.
+    session.hook("Stop", &json!({"last_assistant_message": "I look first.", "prompt_id": "1"}));
+    session.hook("SessionStart", &json!({"source": "resume"}));
+    assert_eq!(session.captured().len(), 2);
+}
+
+#[test]
+fn a_prompt_before_an_error_of_codex_is_captured() {
+    let machine = Session::new().machine;
+    let transcript = machine.path("rollout.jsonl");
+    let item = |payload: Value| json!({"type": "response_item", "payload": payload}).to_string();
+    let asked = json!({"type": "message", "role": "user",
+        "content": [{"type": "input_text", "text": "We take Kafka"}]});
+    let ended = json!({"type": "event_msg", "payload": {"type": "task_complete",
+        "last_agent_message": null, "error": {"message": "no"}}});
+    std::fs::write(&transcript, format!("{}\n{ended}\n", item(asked))).unwrap();
+    let payload = json!({"session_id": "s", "transcript_path": transcript, "reason": "exit",
+        "hook_event_name": "SessionEnd", "cwd": machine.path("widgets")});
+    assert_eq!(machine.call(&["agent-hooks", "codex"], &payload.to_string()).code, Some(0));
+    let texts: Vec<Value> =
+        spooled(&machine).into_iter().map(|body| body["payload"]["text"].clone()).collect();
+    assert!(texts.contains(&json!("User: We take Kafka\n")), "{texts:?}");
+}

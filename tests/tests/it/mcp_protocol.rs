@@ -267,7 +267,7 @@ async fn an_agent_without_a_name_is_refused() {
     let token = crate::mcp_http::token(&host, "acme", gateway).await;
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
     let client = Client::new(address, &token);
-    for empty in ["", " "] {
+    for empty in ["", " ", "%20"] {
         let answer = client.with("x-paperclip-agent-id", empty).send("POST", list.clone()).await;
         let said = answer.json.to_string();
         assert!(said.contains("x-paperclip-agent-id") && said.contains("is empty"), "{said}");

@@ -498,3 +498,65 @@ async fn lines_of_private_records_leave_with_the_whole_company_only() {
     assert!(refused.text.contains("memhost company export"), "{}", refused.text);
     assert!(export(&api).await.contains("mine"));
 }
+
+/// What people decided holds for the restored records, also after a restart: of a record and a
+/// change of it the later item counts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn decisions_hold_in_a_restored_binding() {
+    let (mut host, api) = host().await;
+    let key = "local-markdown";
+    let (binding, ada) = (format!("{CONTROL}/bindings/{key}"), api.agent("ada").await);
+    api.patch(&binding, &json!({"policy": {"review": {"all": true}}})).await.fine();
+    let decide = async |api: &Api, wanted: &str| {
+        let items = api.get(&format!("{CONTROL}/reviews?status=pending")).await["items"].clone();
+        let items = items.as_array().unwrap();
+        let item = items.iter().find(|item| item["text"].as_str().unwrap().contains(wanted));
+        let id = item.unwrap_or_else(|| panic!("{items:?}"))["id"].as_str().unwrap();
+        let path = format!("{CONTROL}/reviews/{id}/decision");
+        api.post(&path, &json!({"decision": "approve"})).await.fine();
+    };
+    let handle = write(&ada, "acme", key, "delta as it was").await;
+    write(&ada, "acme", key, "omega is approved").await;
+    decide(&api, "delta as it was").await;
+    decide(&api, "omega").await;
+    let body = json!({"scope": {"companyId": "acme"}, "bindingKey": key, "handle": handle,
+        "patch": {"record": {"text": "delta as it is now"}}});
+    ada.post(&format!("{RUNTIME}/correct"), &body).await.fine();
+    let file = export(&api).await;
+    restore(&api, file).await.fine();
+    let shown = texts(&api, "acme", key).await;
+    assert!(shown.contains(&"omega is approved".to_owned()), "{shown:?}");
+    assert!(shown.contains(&"delta as it was".to_owned()), "{shown:?}");
+    let public = api.get(&binding).await["id"].clone();
+    let reviews = api.get(&format!("{CONTROL}/reviews")).await;
+    let ids = reviews["items"].as_array().unwrap().iter().map(|item| item["bindingId"].clone());
+    assert!(ids.clone().count() >= 3 && ids.clone().all(|id| id == public), "{reviews}");
+    decide(&api, "delta as it is now").await;
+    let now = texts(&api, "acme", key).await;
+    assert!(now.contains(&"delta as it is now".to_owned()), "{now:?}");
+    drop((api, ada));
+    host.stop().await;
+    host.start().await.unwrap();
+    let api = Api::new(&host);
+    assert_eq!(texts(&api, "acme", key).await, now);
+}
+
+/// A restore takes a record back to what it was before somebody asked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_restore_undid_has_changed() {
+    let (_host, api) = host().await;
+    let key = "reference";
+    let handle = write(&api, "acme", key, "iota as it was").await;
+    let file = export(&api).await;
+    let body = json!({"scope": {"companyId": "acme"}, "bindingKey": key, "handle": handle,
+        "patch": {"record": {"text": "iota as it is now"}}});
+    api.post(&format!("{RUNTIME}/correct"), &body).await.fine();
+    let body = json!({"scope": {"companyId": "acme"}, "bindingKey": key, "query": "iota"});
+    let asked = api.post(&format!("{RUNTIME}/query"), &body).await.fine();
+    restore(&api, file).await.fine();
+    let id = asked["operationId"].as_str().unwrap();
+    let explained = api.get(&format!("{CONTROL}/operations/{id}/explanation")).await;
+    let records = explained["records"].as_array().unwrap();
+    let own = records.iter().find(|one| one["handle"] == handle);
+    assert_eq!(own.unwrap_or_else(|| panic!("{explained}"))["state"], "changed", "{explained}");
+}

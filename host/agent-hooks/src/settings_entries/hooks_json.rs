@@ -41,6 +41,16 @@ pub(super) fn add(
     Ok(format!("{mark}{text}"))
 }
 
+/// Whether one of our entries has a flag.
+pub(super) fn have(settings: &str, tool: &str, flag: &str) -> bool {
+    let readable = readable(split_mark(settings).1);
+    let root = json_edit::parse(&readable);
+    let has_it = |root: &Node<'_>| {
+        find(root, tool).iter().any(|entry| entry.command.split(' ').any(|word| word == flag))
+    };
+    root.is_ok_and(|root| has_it(&root))
+}
+
 /// The settings without our entries.
 pub(super) fn remove(settings: &str, tool: &str) -> Result<String, String> {
     let (mark, text) = split_mark(settings);

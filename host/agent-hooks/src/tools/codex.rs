@@ -135,6 +135,14 @@ impl AgentTool for Codex {
         &MACHINE_TEXT
     }
 
+    /// Seen in 0.171.0, which runs no `StopFailure`.
+    fn is_failure(&self, line: &Value) -> bool {
+        let payload = &line["payload"];
+        payload["type"] == "task_complete"
+            && payload["error"].is_object()
+            && payload["last_agent_message"].is_null()
+    }
+
     /// A hook gets what a command printed, and not how it ended. No hook runs after a call of MCP
     /// that failed.
     fn call_end(&self, line: &Value, id: &str) -> Option<CallEnd> {

@@ -197,7 +197,7 @@ fn provenance(view: &View, operation: &Operation) -> Details {
                 },
             )
             .row("Triggered", moment(hook.triggered_at))
-            .maybe("Hook agent", hook.actor_agent_id.as_ref().map(ToString::to_string))
+            .maybe("Acting agent", hook.actor_agent_id.as_ref().map(ToString::to_string))
             .maybe(
                 "Hook run",
                 hook.heartbeat_run_id.as_deref().map(|id| {

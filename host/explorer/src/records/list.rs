@@ -134,7 +134,7 @@ pub(crate) async fn list(
                     .text("text", "Text").day("since", "From").day("until", "Until"),
             )
             .select("sourceKind", "Source", choices(SourceKind::ALL))
-            .text("authorId", "Written by agent")
+            .text("authorId", "Agent")
             .text("commentId", "Comment")
             .text("documentKey", "Document")
             .text("metadataFilter", "Metadata (JSON)"))

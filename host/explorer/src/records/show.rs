@@ -96,10 +96,7 @@ fn about<P>(record: &RecordView<P>, found: &Snippet, row: Option<&RecordRow>) ->
             row.filter(|_| record.allows(Act::View))
                 .map(|row| operation_link(record, row.operation_id)),
         )
-        .maybe(
-            "Written for",
-            row.and_then(|row| row.scope.agent_id.as_ref()).map(ToString::to_string),
-        )
+        .maybe("Agent", row.and_then(|row| row.scope.agent_id.as_ref()).map(ToString::to_string))
         .maybe("Who finds it", row.map(|row| words(row.visibility.as_str())));
     scope_details(details, &record.scope)
 }

@@ -198,12 +198,12 @@ fn through_paperclip(
     }
     scope.project_id = scope.project_id.or(text("x-paperclip-project-id")?);
     scope.issue_id = scope.issue_id.or(text("x-paperclip-issue-id")?);
-    if headers.get(AGENT).is_some_and(|agent| agent.as_bytes().trim_ascii().is_empty()) {
+    let (agent, run_id) = (text(AGENT)?, text("x-paperclip-run-id")?);
+    if agent.is_none() && headers.contains_key(AGENT) {
         // An agent that is nobody would be the gateway itself.
         let message = "is empty; name the agent, or leave the header out".to_owned();
         return Err(McpError::Header { name: AGENT, message });
     }
-    let (agent, run_id) = (text(AGENT)?, text("x-paperclip-run-id")?);
     // The host's own headers go first.
     if caller.is_acting() || agent.is_none() {
         return Ok((caller, scope));

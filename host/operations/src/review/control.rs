@@ -197,7 +197,10 @@ impl Operations {
         limit: Option<u32>,
     ) -> Result<Page<ReviewItem>, ServiceError> {
         let page = self.tenancy.page_of("reviews", company, filter, cursor, limit)?;
-        let found = self.reviews.list(company, filter, page.from(), page.limit).await?;
+        let mut found = self.reviews.list(company, filter, page.from(), page.limit).await?;
+        for item in &mut found.0 {
+            item.binding_id = self.bindings.known_as(company, item.binding_id);
+        }
         Ok(self.tenancy.sealed(&page, found))
     }
 
@@ -211,7 +214,9 @@ impl Operations {
         company: &CompanyId,
         id: ReviewId,
     ) -> Result<ReviewItem, ServiceError> {
-        Ok(self.reviews.get(company, id).await?)
+        let mut item = self.reviews.get(company, id).await?;
+        item.binding_id = self.bindings.known_as(company, item.binding_id);
+        Ok(item)
     }
 
     /// Decides about an item that waits. The same decision twice counts once.

@@ -206,6 +206,13 @@ impl Bindings {
         companies.get(company).is_none_or(|of| of.bindings.is_empty() && !of.is_decided)
     }
 
+    /// The id that everybody outside knows a binding by: the same, or that of the one whose place
+    /// it has.
+    pub fn known_as(&self, company: &CompanyId, id: BindingId) -> BindingId {
+        let bindings = self.list(company);
+        bindings.iter().find(|binding| binding.id == id).map_or(id, |binding| binding.known_as())
+    }
+
     /// A binding that is not stored.
     pub fn implied(&self, company_id: &CompanyId, new: NewBinding) -> Binding {
         let now = self.clock.now();

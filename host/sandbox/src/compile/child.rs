@@ -27,6 +27,8 @@ pub struct CompileSetup {
     pub cpu_seconds: u64,
     /// Whether the code counts the instructions that it executes.
     pub measures_fuel: bool,
+    /// Whether the host waits for it: it has the priority of serving.
+    pub is_urgent: bool,
     /// Whether the input is a schema and a configuration, in a list of JSON.
     pub checks_config: bool,
 }
@@ -44,8 +46,10 @@ pub fn compile_component(setup: CompileSetup) -> io::Result<()> {
     limit(Resource::As, setup.memory_bytes, setup.memory_bytes)?;
     // At the first limit there is a signal that says why, and a second later an end without one.
     limit(Resource::Cpu, setup.cpu_seconds, setup.cpu_seconds.saturating_add(1))?;
-    // Without it compiling competes with calls; it is no reason to fail.
-    let _ = nice(NICENESS);
+    if !setup.is_urgent {
+        // Without it compiling competes with calls; it is no reason to fail.
+        let _ = nice(NICENESS);
+    }
     let mut input = io::stdin().lock();
     let mut length = [0; 8];
     input.read_exact(&mut length)?;

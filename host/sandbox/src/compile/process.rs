@@ -22,15 +22,15 @@ const MAX_MESSAGE_BYTES: u64 = 4 << 10;
 const MAX_THREADS: usize = 4;
 
 /// Gives a component, or a configuration with its schema, to a process of its own, which ends with
-/// this future. `flag` says which it is, beside the limits. The answer is what the process made of
+/// this future. `flags` say which it is, beside the limits. The answer is what the process made of
 /// it, or why it made nothing.
 pub(super) async fn run(
     program: &Path,
     limits: CompileLimits,
-    flag: Option<&str>,
+    flags: Vec<&str>,
     bytes: Arc<Vec<u8>>,
 ) -> Result<Result<Vec<u8>, String>, AdmissionError> {
-    let command = command(program, limits, flag);
+    let command = command(program, limits, flags);
     let running = Running::default();
     let (done, waiting) = oneshot::channel();
     let work = running.clone();
@@ -56,7 +56,7 @@ fn failed(program: &Path, error: &std::io::Error) -> AdmissionError {
     AdmissionError::io("starting", format!("the compiler {}", program.display()), error)
 }
 
-fn command(program: &Path, limits: CompileLimits, flag: Option<&str>) -> Command {
+fn command(program: &Path, limits: CompileLimits, flags: Vec<&str>) -> Command {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut command = Command::new(program);
     command
@@ -70,7 +70,7 @@ fn command(program: &Path, limits: CompileLimits, flag: Option<&str>) -> Command
         ])
         // It gets nothing of the host's: no keys and tokens in variables, no signals of its
         // terminal.
-        .args(flag)
+        .args(flags)
         .env_clear()
         .env("RAYON_NUM_THREADS", cores.min(MAX_THREADS).to_string())
         // The program's allocator would take a gigabyte of address space before there is a limit.

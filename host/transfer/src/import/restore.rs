@@ -15,7 +15,6 @@ use super::restoring::Restoring;
 use super::row::Row;
 use crate::Transfer;
 use memhost_access::Caller;
-use memhost_ports::new_id;
 use memhost_queues::Reviews;
 use memhost_records::{Mark, Owner, Records, Since};
 use memhost_registry::NewActivity;
@@ -23,8 +22,7 @@ use memhost_store::{self as store, Change, Table};
 use memhost_tenancy::ServiceError;
 use memhost_types::{
     ActivityAction, Binding, BindingKey, CompanyId, ForgetRequest, OperationFilter, OperationKind,
-    RecordHandle, RecordId, RecordRow, ReviewId, ReviewItem, ReviewStatus, Scope, Snippet,
-    SourceRef,
+    RecordHandle, RecordId, RecordRow, ReviewItem, ReviewStatus, Scope, Snippet, SourceRef,
 };
 
 /// Records that one operation forgets.
@@ -222,7 +220,7 @@ impl Importing<'_> {
                 let change = Change::from(mark.write()?);
                 self.write(&[change]).await
             }
-            Row::Review(item) => self.hold_again(*item).await,
+            Row::Review(item) => self.restore_review(*item).await,
             _ => Ok(()),
         }
     }
@@ -246,25 +244,26 @@ impl Importing<'_> {
         Ok(Some(Mark::owns(self.company, staged.id, owner)))
     }
 
-    /// What waited for a person when the file was made waits again, unless somebody has approved
-    /// it here as it is in the file.
-    async fn hold_again(&mut self, mut item: ReviewItem) -> Result<(), ServiceError> {
+    /// What waited for a person when the file was made waits again, unless somebody has decided
+    /// about it here as it is in the file. What was decided before is decided.
+    async fn restore_review(&mut self, mut item: ReviewItem) -> Result<(), ServiceError> {
         let Some(staged) = self.bindings.get(&item.binding_id).cloned() else { return Ok(()) };
-        if item.status != ReviewStatus::Pending || item.subject.record().is_none() {
+        if item.subject.record().is_none() {
             return Ok(());
         }
         let (company, service) = (self.company, self.service);
-        let present = service.reviews.get(company, item.id).await.ok();
-        if present
-            .is_some_and(|now| now.status == ReviewStatus::Approved && now.digest == item.digest)
-        {
-            return Ok(());
+        match service.reviews.get(company, item.id).await {
+            Ok(now) if now.status != ReviewStatus::Pending && now.digest == item.digest => {
+                item = now;
+            }
+            _ => {}
         }
-        // The item that is here stays as it is if the restore fails.
-        item.id = ReviewId(new_id(&*service.clock));
+        // The item that is here stays as it is if the restore fails. The other id has the same
+        // place in the order: of several items of a record, the latest counts.
+        item.id = item.id.beside(service.clock.random());
         (item.binding_id, item.binding_key) = (staged.id, staged.key);
         self.write(&[Change::from(Reviews::row(&item)?)]).await?;
-        service.reviews.apply(&item);
+        service.reviews.apply_older(&item);
         Ok(())
     }
 
