@@ -62,6 +62,17 @@ pub(crate) trait AgentTool: Debug + Sync {
         json!({"hookSpecificOutput": {"hookEventName": hook, "additionalContext": context}})
     }
 
+    /// The ids of the calls in which the agent asks the person something, in a line of the
+    /// transcript.
+    fn dialogs(&self, _line: &Value) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What a person said in a dialog: the id of the call, and the words.
+    fn dialog_words(&self, _line: &Value) -> Option<(String, String)> {
+        None
+    }
+
     /// Whether a line of the transcript says that an error of the service ended the turn, where no
     /// hook says it.
     fn is_failure(&self, _line: &Value) -> bool {

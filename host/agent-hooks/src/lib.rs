@@ -32,6 +32,7 @@ mod spool_command;
 mod state;
 mod tools;
 mod transcript;
+mod transcript_file;
 mod trust;
 mod unix_socket;
 mod whose_token;

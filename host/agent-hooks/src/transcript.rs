@@ -1,11 +1,8 @@
 //! A session's transcript: who said what, in order, and which question an answer is for. Only the
 //! file that the tool names is read, no link is followed, and of a long one only the end.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
+use std::collections::HashSet;
 
-use rustix::fs::{Mode, OFlags};
 use serde_json::Value;
 
 use super::agent_tool::{AgentTool, CallEnd, Message};
@@ -13,6 +10,7 @@ use super::json;
 use super::machine_text::{Author, Said};
 use super::payload::SessionEvent;
 use super::recall;
+use super::transcript_file::{length, tail};
 
 /// How much of the end of a transcript is read, in bytes.
 const USUAL_READ: u64 = 512 << 10;
@@ -189,40 +187,10 @@ pub(super) fn call_end(tool: &dyn AgentTool, event: &SessionEvent, id: &str) -> 
     })
 }
 
-fn length(path: &Path) -> u64 {
-    open(path).and_then(|file| file.metadata().ok()).map_or(0, |found| found.len())
-}
-
-/// Opens a regular file. No link is followed, and no pipe or device is waited for.
-fn open(path: &Path) -> Option<File> {
-    if !path.is_absolute() {
-        return None;
-    }
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-    file.metadata().ok()?.is_file().then_some(file)
-}
-
-/// The last lines of a file, and whether these are all.
-fn tail(path: &Path, max: u64) -> Option<(String, bool)> {
-    let mut file = open(path)?;
-    let length = file.metadata().ok()?.len();
-    let start = length.saturating_sub(max);
-    file.seek(SeekFrom::Start(start)).ok()?;
-    let mut bytes = Vec::new();
-    file.take(max).read_to_end(&mut bytes).ok()?;
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    // A part begins in the middle of a line.
-    Some(if start == 0 {
-        (text, true)
-    } else {
-        (text.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default(), false)
-    })
-}
-
 /// What happened in these lines.
 pub(super) fn steps(tool: &dyn AgentTool, text: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
+    let mut dialogs = HashSet::new();
     for line in text.lines() {
         // A line that holds no message is not parsed: it can have megabytes.
         let may_be = ["\"user\"", "\"assistant\"", "\"queued_command\"", "\"task_complete\""];
@@ -233,6 +201,12 @@ pub(super) fn steps(tool: &dyn AgentTool, text: &str) -> Vec<Step> {
         };
         if let Some(content) = tool.added(&line) {
             add(tool, content, &mut steps);
+            continue;
+        }
+        dialogs.extend(tool.dialogs(&line));
+        // Another tool can say that it had asked.
+        if let Some((_, said)) = tool.dialog_words(&line).filter(|(id, _)| dialogs.contains(id)) {
+            add_words(&mut steps, &said);
             continue;
         }
         if tool.is_failure(&line) {
@@ -285,13 +259,17 @@ fn add(tool: &dyn AgentTool, content: &Value, steps: &mut [Step]) {
     let Some(Step::Asked(Question { words: Some(more), .. })) = step(tool, &message) else {
         return;
     };
+    add_words(steps, &more);
+}
+
+fn add_words(steps: &mut [Step], more: &str) {
     let question = steps.iter_mut().rev().find_map(|step| match step {
         Step::Asked(question) => Some(question),
         _ => None,
     });
     if let Some(Question { words: Some(words), .. }) = question {
         words.push('\n');
-        words.push_str(&more);
+        words.push_str(more);
     }
 }
 
@@ -389,6 +367,23 @@ mod tests {
 
     fn found(words: Option<&str>, turn: Option<&str>) -> Found {
         Found::Question(Question { words: words.map(str::to_owned), turn: turn.map(str::to_owned) })
+    }
+
+    #[test]
+    fn what_a_person_answers_in_a_dialog_belongs_to_the_question() {
+        let dialog = |name: &str| {
+            let line = [
+                r#"{"type":"user","promptId":"p","message":{"role":"user","content":"Plan it"}}"#,
+                &r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t","name":"NAME"}]}}"#
+                    .replace("NAME", name),
+                r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"Your questions"}]},"toolUseResult":{"answers":{"Which database?":"MariaDB"}}}"#,
+                r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Planned."}]}}"#,
+            ];
+            Steps::of("claude", &line.join("\n")).question_of("Planned.", Some("p"))
+        };
+        let said = found(Some("Plan it\nWhich database? MariaDB"), Some("p"));
+        assert_eq!(dialog("AskUserQuestion"), said);
+        assert_eq!(dialog("mcp__other__ask"), found(Some("Plan it"), Some("p")));
     }
 
     #[test]

@@ -79,6 +79,21 @@ pub(super) fn provenance(source: Option<&SourceRef>) -> String {
     }
 }
 
+/// A source with all of its ids.
+pub(super) fn source_in_full(source: Option<&SourceRef>) -> String {
+    let Some(source) = source else { return String::new() };
+    let ids = [
+        ("issue", &source.issue_id),
+        ("comment", &source.comment_id),
+        ("document", &source.document_key),
+        ("run", &source.run_id),
+        ("activity", &source.activity_id),
+        ("from", &source.external_ref),
+    ];
+    let named = ids.into_iter().filter_map(|(what, id)| Some(format!("{what} {}", id.as_deref()?)));
+    std::iter::once(source.kind.to_string()).chain(named).collect::<Vec<_>>().join(", ")
+}
+
 /// The text in one line, cut to a width in characters.
 pub(super) fn clip(text: &str, width: usize) -> String {
     let flat: String = printable(&text.split_whitespace().collect::<Vec<_>>().join(" "));

@@ -157,6 +157,25 @@ impl AgentTool for Claude {
             .then(|| attachment.get("prompt"))?
     }
 
+    /// Seen in 2.1.197.
+    fn dialogs(&self, line: &Value) -> Vec<String> {
+        let parts = line.pointer("/message/content").and_then(Value::as_array);
+        let asks = parts
+            .into_iter()
+            .flatten()
+            .filter(|part| part["type"] == "tool_use" && part["name"] == "AskUserQuestion");
+        asks.filter_map(|part| part["id"].as_str().map(str::to_owned)).collect()
+    }
+
+    fn dialog_words(&self, line: &Value) -> Option<(String, String)> {
+        let part = line.pointer("/message/content/0")?;
+        let id = part["tool_use_id"].as_str()?.to_owned();
+        let answers = line.pointer("/toolUseResult/answers")?.as_object()?.iter();
+        let said = answers
+            .filter_map(|(question, answer)| Some(format!("{question} {}", answer.as_str()?)));
+        Some((id, said.collect::<Vec<_>>().join("\n"))).filter(|(_, said)| !said.is_empty())
+    }
+
     fn machine_text(&self) -> &'static MachineText {
         &MACHINE_TEXT
     }

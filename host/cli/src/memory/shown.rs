@@ -1,7 +1,7 @@
 //! Records and the results of operations, for people.
 
 use crate::page::{Columns, rows};
-use crate::texts::{clip, moment, printable, provenance, text};
+use crate::texts::{clip, moment, printable, provenance, source_in_full, text};
 use memhost_types::{
     CaptureResponse, ContextBundle, CorrectResponse, ExtractionJob, ForgetOutcome, ForgetResponse,
     ForgottenAt, ForgottenScope, GetResponse, InReview, ListPage, RecordHandle, Snippet,
@@ -47,8 +47,8 @@ pub(crate) fn record(answer: &GetResponse) -> String {
     let mut lines = Vec::new();
     for (label, value) in [
         ("id", id(&record.handle)),
-        ("source", provenance(source)),
-        ("claimed", provenance(record.claimed_source.as_deref())),
+        ("source", source_in_full(source)),
+        ("claimed", source_in_full(record.claimed_source.as_deref())),
         ("written", record.written_by.as_ref().map(|by| format!("by {by}")).unwrap_or_default()),
         ("asserted", text(&source.and_then(|source| source.asserted_by.as_ref()))),
         ("corrected", corrected(record)),
