@@ -347,6 +347,8 @@ fn without_spaces(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::tools::find;
 

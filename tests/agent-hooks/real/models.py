@@ -7,6 +7,8 @@ import json, re, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 BEGINNING = "I have renamed two of the five."
+# Set when the beginning of an answer was sent.
+BEGAN = threading.Event()
 LONG = "python3 -c \"print('y' * 28000)\""
 
 
@@ -49,6 +51,7 @@ class Models(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write("".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in events).encode())
         self.wfile.flush()
+        BEGAN.set()
         try:
             self.rfile.read(1)
         except OSError:

@@ -46,7 +46,7 @@ class Host:
         return [event["type"] for event in reversed(items) if event["agentKind"] == kind]
 
     def until(self, is_so):
-        for _ in range(200):
+        for _ in range(600):
             if is_so():
                 return
             time.sleep(0.1)
@@ -110,7 +110,7 @@ class Terminal:
                     return
 
     def until(self, what, is_so):
-        for _ in range(300):
+        for _ in range(900):
             if is_so():
                 return
             self.look(0.1)
@@ -152,8 +152,8 @@ def at_a_terminal(host, place, url):
     terminal = Terminal([str(CLAUDE), "--dangerously-skip-permissions"], project, environment)
     wanted = []
 
-    def asks(words, text, count=1):
-        wanted.extend([text] * count)
+    def asks(words, text):
+        wanted.append(text)
         terminal.types(words)
         terminal.until(text, lambda: sum(kept == text for kept in host.kept()) >= wanted.count(text))
 
@@ -166,9 +166,11 @@ def at_a_terminal(host, place, url):
         asks("Approve the plan", pair("Approve the plan"))
         terminal.types("Rename them slowly")
         # It shows whole paragraphs only.
+        models.BEGAN.wait(60)
         terminal.look(2)
         os.write(terminal.file, b"\x1b")
-        terminal.look(0.2)
+        # With more at once this key would be a part of another one.
+        terminal.shows("What should Claude do instead")
         wanted.append(f"User: Rename them slowly\n\nAssistant: {models.BEGINNING}")
         asks("Stop, rename bar", pair("Stop, rename bar"))
         asks("We chose Postgres, in vain", "User: We chose Postgres, in vain")
