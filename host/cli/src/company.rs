@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use serde::Deserialize;
@@ -16,11 +17,14 @@ use super::session::Session;
 use super::texts::escape;
 use super::{CliError, Result, argument};
 use memhost_core::{
-    Caller, CompanyUsage, Erased, Imported, Restored, Retention, Service, ServiceOptions,
-    restore_backup,
+    Caller, CompanyUsage, Erased, Imported, Restored, Retention, Service, ServiceError,
+    ServiceOptions, restore_backup,
 };
 use memhost_http::api::{CompaniesView, CompanyView};
-use memhost_types::{BindingKey, CompanyId, counted};
+use memhost_types::{BindingKey, CompanyId, OperationErrorCode, counted};
+
+/// How long a backup's providers may take to be compiled.
+const COMPILING: Duration = Duration::from_secs(600);
 
 mod lines;
 use lines::{check_company, check_complete, requests, unscoped};
@@ -252,12 +256,28 @@ async fn of_backup(backup: &Path, company: &str) -> Result<String> {
         }
     }
     let transfer = service.transfer();
-    transfer.check_export(&company).await.map_err(CliError::host)?;
+    let until = Instant::now() + COMPILING;
+    // Nothing of the backup is compiled on this machine yet.
+    while let Err(error) = transfer.check_export(&company).await {
+        if !is_loading(&error) || Instant::now() > until {
+            return Err(CliError::host(error));
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
     let (mut lines, mut text) = (transfer.export(&company), String::new());
     while let Some(line) = lines.recv().await {
         text.push_str(&line.map_err(CliError::host)?);
     }
     Ok(text)
+}
+
+/// Whether a provider is still being compiled.
+fn is_loading(error: &ServiceError) -> bool {
+    match error {
+        ServiceError::NotExported { error, .. } => is_loading(error),
+        ServiceError::Operation { error, .. } => error.code == OperationErrorCode::ProviderLoading,
+        _ => false,
+    }
 }
 
 fn restored(done: &Restored) -> String {
