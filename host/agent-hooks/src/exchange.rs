@@ -28,9 +28,9 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    /// What a person said before an error. Who tries again says it in another turn, and says
+    /// What a person said before an error. It has no turn: whoever tries again in another one says
     /// nothing new.
-    fn without_answer(words: String) -> Self {
+    fn unanswered(words: String) -> Self {
         Self { asked: Asked::Words(words), answer: String::new(), turn: None }
     }
 }
@@ -56,7 +56,7 @@ pub(super) fn of_event(
         }
         _ => None,
     };
-    let before = interrupted.into_iter().chain(failed.map(Exchange::without_answer));
+    let before = interrupted.into_iter().chain(failed.map(Exchange::unanswered));
     let mut all: Vec<Exchange> = before.collect();
     let own = of_its_turn(tool, event, prompts);
     all.extend(own.filter(|own| !all.contains(own)));
@@ -104,7 +104,7 @@ fn of_its_turn(
         }
         EventKind::TurnEnded { .. } => read(&|steps| steps.last_pair(true)),
         EventKind::TurnBroken { has_failed } => read(&|steps| steps.last_pair(false))
-            .or_else(|| has_failed.then(|| without_answer(tool, event, prompts))?),
+            .or_else(|| has_failed.then(|| of_failed_turn(tool, event, prompts))?),
         EventKind::Compacting | EventKind::SessionEnded { .. } => {
             read(&|steps| steps.last_pair(false))
         }
@@ -120,7 +120,7 @@ fn of_its_turn(
 
 /// What a person said in a turn that an error of the service ended. The person may never say it
 /// again.
-fn without_answer(
+fn of_failed_turn(
     tool: &dyn AgentTool,
     event: &SessionEvent,
     prompts: &Prompts<'_>,
@@ -131,8 +131,9 @@ fn without_answer(
         is_current(&question, turn, prompts).then_some(question.words)
     };
     let words = turn.and_then(|turn| prompts.of_turn(turn)).or_else(open)??;
-    Some(Exchange::without_answer(words))
+    Some(Exchange::unanswered(words))
 }
+
 /// What was asked, for an answer that the event has.
 fn of_answer(
     tool: &dyn AgentTool,
@@ -185,18 +186,18 @@ fn of_pair(
         let asked = noted().or_else(only).map_or(Asked::Unknown, said);
         return Some((asked, event.turn.clone()));
     };
-    // The turn of a prompt or of the end of a session is not that of the pair before it.
-    let is_of_event =
-        matches!(event.kind, EventKind::TurnBroken { .. } | EventKind::TurnEnded { .. });
-    let own = question.turn.clone().or_else(|| prompts.turn_of(question.words.as_deref()?));
-    if matches!(event.kind, EventKind::TurnBroken { .. })
-        && question.turn.is_some()
-        && turn.is_some()
-        && question.turn.as_deref() != turn
-    {
+    let is_other = turn.is_some() && question.turn.is_some() && question.turn.as_deref() != turn;
+    if is_other && matches!(event.kind, EventKind::TurnBroken { .. }) {
         return None;
     }
-    let own = own.or_else(|| event.turn.clone().filter(|_| is_of_event));
+    // The turn of a prompt or of the end of a session is not that of the pair before it.
+    let ends_turn =
+        matches!(event.kind, EventKind::TurnBroken { .. } | EventKind::TurnEnded { .. });
+    let own = question
+        .turn
+        .clone()
+        .or_else(|| prompts.turn_of(question.words.as_deref()?))
+        .or_else(|| event.turn.clone().filter(|_| ends_turn));
     if own.as_deref().is_some_and(|own| prompts.has_another_answer(own, answer)) {
         return Some((Asked::Nobody, own));
     }

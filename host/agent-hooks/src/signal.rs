@@ -218,13 +218,15 @@ impl Signals<'_> {
                 None
             }
         };
-        if matches!(self.event.kind, EventKind::TurnEnded { .. } | EventKind::TurnBroken { .. }) {
+        let ends_turn =
+            matches!(self.event.kind, EventKind::TurnEnded { .. } | EventKind::TurnBroken { .. });
+        // The answer to a prompt that failed may still come in its turn.
+        if ends_turn && !answer.is_empty() {
             prompts.answered(exchange.turn.as_deref(), prompt.as_deref(), &exchange.answer);
         }
-        let said =
-            [("user", "User", prompt.unwrap_or_default()), ("assistant", "Assistant", answer)];
-        let id = self
-            .id("capture", &[exchange.turn.as_deref().unwrap_or_default(), &said[0].2, &said[1].2]);
+        let (prompt, turn) = (prompt.unwrap_or_default(), exchange.turn.as_deref());
+        let id = self.id("capture", &[turn.unwrap_or_default(), &prompt, &answer]);
+        let said = [("user", "User", prompt), ("assistant", "Assistant", answer)];
         let said: Vec<_> = said.into_iter().filter(|(_, _, words)| !words.is_empty()).collect();
         if said.is_empty() {
             return None;

@@ -124,19 +124,26 @@ impl Steps {
     /// What the agent had said when it was interrupted, with its question, if that is how the turn
     /// before the last question ended, or the last turn itself.
     pub(super) fn interrupted(&self) -> Option<Pair> {
-        let at = self.all.iter().rposition(|step| *step == Step::Interrupted)?;
-        let later = self.all[at..].iter().filter(|step| matches!(step, Step::Asked(_))).count();
-        let Step::Answered { text, .. } = self.all.get(at.checked_sub(1)?)? else { return None };
-        (later <= 1).then(|| (self.last_question(at, |_| true), text.clone()))
+        let at = self.before_end(&Step::Interrupted)?;
+        let Step::Answered { text, .. } = &self.all[at] else { return None };
+        Some((self.last_question(at, |_| true), text.clone()))
     }
 
     /// What was asked before an error of the service came instead of an answer, if that is how the
     /// turn before the last question ended, or the last turn itself.
     pub(super) fn failed(&self) -> Option<Question> {
-        let at = self.all.iter().rposition(|step| *step == Step::Failed)?;
+        match &self.all[self.before_end(&Step::Failed)?] {
+            Step::Asked(question) => Some(question.clone()),
+            _ => None,
+        }
+    }
+
+    /// The place of the step before the last end of this kind, if it ended the turn before the last
+    /// question, or the last turn itself.
+    fn before_end(&self, end: &Step) -> Option<usize> {
+        let at = self.all.iter().rposition(|step| step == end)?;
         let later = self.all[at..].iter().filter(|step| matches!(step, Step::Asked(_))).count();
-        let Step::Asked(question) = self.all.get(at.checked_sub(1)?)? else { return None };
-        (later <= 1).then(|| question.clone())
+        at.checked_sub(1).filter(|_| later <= 1)
     }
 
     /// The last question, if it can only be that of an answer that is not in the transcript yet:
@@ -204,7 +211,7 @@ pub(super) fn steps(tool: &dyn AgentTool, text: &str) -> Vec<Step> {
             continue;
         }
         dialogs.extend(tool.dialogs(&line));
-        // Another tool can say that it had asked.
+        // Another tool's result can look like an answer.
         if let Some((_, said)) = tool.dialog_words(&line).filter(|(id, _)| dialogs.contains(id)) {
             add_words(&mut steps, &said);
             continue;
@@ -235,12 +242,11 @@ pub(super) fn steps(tool: &dyn AgentTool, text: &str) -> Vec<Step> {
         }
     }
     // Claude Code writes other things in the same way, such as `No response requested.`
-    let mut next_is_end: Vec<bool> = steps.iter().map(|step| *step == Step::Interrupted).collect();
-    next_is_end.push(false);
-    let mut ends = next_is_end.into_iter().skip(1);
+    let next = steps.iter().skip(1).map(|next| *next == Step::Interrupted);
+    let mut was_interrupted = next.chain([false]).collect::<Vec<bool>>().into_iter();
     steps.retain(|step| {
-        let was_interrupted = ends.next().unwrap_or_default();
-        was_interrupted || !matches!(step, Step::Answered { is_partial: true, .. })
+        let is_partial = matches!(step, Step::Answered { is_partial: true, .. });
+        was_interrupted.next() == Some(true) || !is_partial
     });
     steps
 }

@@ -28,7 +28,7 @@ impl Background {
         key: &BindingKey,
         id: BindingId,
     ) -> Option<(Refusal, Duration)> {
-        // A job is of the records, a delivery of what they go on as.
+        // A job has the binding's own id, and a delivery the one that it is known as.
         let is_it = |binding: &Arc<Binding>| binding.id == id || binding.known_as() == id;
         let binding = self.bindings.get(company, key).ok().filter(is_it)?;
         let refusal = match self.serving.get(&binding).await {

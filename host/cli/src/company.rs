@@ -23,11 +23,11 @@ use memhost_core::{
 use memhost_http::api::{CompaniesView, CompanyView};
 use memhost_types::{BindingKey, CompanyId, OperationErrorCode, counted};
 
-/// How long a backup's providers may take to be compiled.
-const COMPILING: Duration = Duration::from_secs(600);
-
 mod lines;
 use lines::{check_company, check_complete, requests, unscoped};
+
+/// How long a backup's providers may take to be compiled.
+const COMPILING: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CompanyCommand {

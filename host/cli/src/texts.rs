@@ -82,15 +82,7 @@ pub(super) fn provenance(source: Option<&SourceRef>) -> String {
 /// A source with all of its ids.
 pub(super) fn source_in_full(source: Option<&SourceRef>) -> String {
     let Some(source) = source else { return String::new() };
-    let ids = [
-        ("issue", &source.issue_id),
-        ("comment", &source.comment_id),
-        ("document", &source.document_key),
-        ("run", &source.run_id),
-        ("activity", &source.activity_id),
-        ("from", &source.external_ref),
-    ];
-    let named = ids.into_iter().filter_map(|(what, id)| Some(format!("{what} {}", id.as_deref()?)));
+    let named = source.ids().map(|(what, id)| format!("{what} {id}"));
     std::iter::once(source.kind.to_string()).chain(named).collect::<Vec<_>>().join(", ")
 }
 

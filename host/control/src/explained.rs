@@ -104,15 +104,13 @@ impl Control {
         handle: &RecordHandle,
     ) -> Result<(RecordFate, Option<OperationId>), ServiceError> {
         let row = self.records.row(binding, &handle.provider_record_id).await?;
-        let since = row.as_ref().map(|row| row.operation_id.sequence());
-        if let Some(row) = &row
-            && row.operation_id.sequence() > returned.id.sequence()
-        {
-            return Ok((RecordFate::Changed, Some(row.operation_id)));
-        }
-        // A restore can have taken a record back to what it was before.
-        if row.is_some() && binding.goes_on_as.is_none() {
-            return Ok((RecordFate::Unchanged, None));
+        let asked = returned.id.sequence();
+        match &row {
+            Some(row) if row.operation_id.sequence() > asked => {
+                return Ok((RecordFate::Changed, Some(row.operation_id)));
+            }
+            Some(_) if binding.goes_on_as.is_none() => return Ok((RecordFate::Unchanged, None)),
+            _ => {}
         }
         let filter = OperationFilter {
             binding_id: Some(binding.known_as()),
@@ -121,24 +119,17 @@ impl Control {
         };
         let found =
             self.store.operations(&binding.company_id, &filter, None, MOST_SEARCHED).await?;
-        let written: Vec<&Operation> =
-            found.operations.iter().filter(|one| one.kind.is_write()).collect();
-        if let Some(since) = since {
-            let is_between = |one: &&&Operation| {
-                since < one.id.sequence() && one.id.sequence() < returned.id.sequence()
-            };
-            return Ok(match written.iter().any(|one| is_between(&one)) {
-                true => (RecordFate::Changed, None),
-                false => (RecordFate::Unchanged, None),
-            });
+        let writes = found.operations.iter().filter(|one| one.kind.is_write());
+        let written: Vec<OperationId> = writes.map(|one| one.id).collect();
+        if let Some(row) = row {
+            // A restore may have taken it back to what it was before.
+            let undone = row.operation_id.sequence() + 1..asked;
+            let is_undone = written.iter().any(|one| undone.contains(&one.sequence()));
+            return Ok((if is_undone { RecordFate::Changed } else { RecordFate::Unchanged }, None));
         }
-        let later = written.iter().find(|one| one.id.sequence() > returned.id.sequence());
-        Ok(match later {
-            Some(later) => (RecordFate::Gone, Some(later.id)),
-            // What the host saw written has a row as long as it is there.
-            None if written.is_empty() => (RecordFate::Unknown, None),
-            None => (RecordFate::Gone, None),
-        })
+        let later = written.iter().find(|one| one.sequence() > asked).copied();
+        // What the host saw written has a row as long as it is there.
+        Ok((if written.is_empty() { RecordFate::Unknown } else { RecordFate::Gone }, later))
     }
 
     async fn again(

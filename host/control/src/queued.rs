@@ -109,7 +109,7 @@ impl Control {
         filter.check()?;
         let page = self.tenancy.page_of("jobs", company, filter, cursor, limit)?;
         let mut found = self.jobs.list(company, filter, page.from(), page.limit).await?;
-        self.show_bindings(company, &mut found.0);
+        found.0 = found.0.into_iter().map(|job| self.shown(job)).collect();
         Ok(self.tenancy.sealed(&page, found))
     }
 
@@ -119,14 +119,12 @@ impl Control {
     /// Where the company has none of this id.
     #[boxed]
     pub async fn job(&self, company: &CompanyId, id: JobId) -> Result<Job, ServiceError> {
-        Ok(self.jobs.get(company, id.0).await?)
+        Ok(self.shown(self.jobs.get(company, id.0).await?))
     }
 
-    /// Names bindings by the ids that everybody outside knows.
-    fn show_bindings(&self, company: &CompanyId, jobs: &mut [Job]) {
-        for job in jobs {
-            job.binding_id = self.bindings.known_as(company, job.binding_id);
-        }
+    /// A job with the id that everybody outside knows its binding by.
+    pub fn shown(&self, job: Job) -> Job {
+        Job { binding_id: self.bindings.known_as(&job.company_id, job.binding_id), ..job }
     }
 
     /// Runs a job again that failed or was cancelled.
@@ -166,7 +164,7 @@ impl Control {
         };
         self.change_job(caller, &before, &after).await?;
         self.wake.notify_one();
-        Ok(after)
+        Ok(self.shown(after))
     }
 
     /// Queues all jobs again that match and failed or were cancelled: at most 1,000 at a time.
@@ -226,7 +224,7 @@ impl Control {
         )?;
         let is_wanted = |job: &Job| filter.matches(job) && is_known_to(caller, job);
         let mut found = self.jobs.list_where(company, is_wanted, page.from(), page.limit).await?;
-        self.show_bindings(company, &mut found.0);
+        found.0 = found.0.into_iter().map(|job| self.shown(job)).collect();
         Ok(self.tenancy.sealed(&page, found))
     }
 
@@ -244,7 +242,7 @@ impl Control {
         self.may_see_jobs(caller, company).await?;
         let job = self.jobs.get(company, id.0).await?;
         match is_known_to(caller, &job) {
-            true => Ok(job),
+            true => Ok(self.shown(job)),
             false => Err(BackgroundError::NoJob { id: id.0 }.into()),
         }
     }
@@ -277,7 +275,7 @@ impl Control {
         let entry = entry.with(Some(&before.status), Some(&after.status));
         let changes = self.jobs.changes(before, after).await?;
         self.activity.record_with(&before.company_id, entry, changes).await?;
-        self.oplog.feed.job(after.clone());
+        self.oplog.feed.job(self.shown(after.clone()));
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use super::guard::redirect;
 use memhost_core::{Act, DeliveryAction};
 use memhost_http::{PathParam, Problem, permission};
 use memhost_types::{
-    CaptureMode, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, SubscribedWhen,
+    CaptureMode, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, HookKind, SubscribedWhen,
 };
 
 filter_fields! {
@@ -215,10 +215,10 @@ fn about(view: &View, delivery: &Delivery) -> Details {
             "Source asserted by",
             delivery.source.as_ref().and_then(|source| source.asserted_by.as_deref()),
         );
-    // Recall captures nothing.
-    let details = match delivery.recall {
-        Some(_) => details,
-        None => details.row("Capture mode", mode).row(
+    let details = match delivery.hook.hook_kind {
+        // Recall captures nothing.
+        HookKind::PreRunHydrate => details,
+        _ => details.row("Capture mode", mode).row(
             "Content",
             size.unwrap_or_else(|| "Delivered, and no longer stored here".to_owned()),
         ),

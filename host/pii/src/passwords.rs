@@ -64,8 +64,8 @@ fn is_somebodys(text: &str, start: usize) -> bool {
     own || behind(text, start, 24).contains(['我', '他', '她'])
 }
 
-/// Whether a value is a password, where a place says that it is the value of one.
-pub(crate) fn is_telling(value: &str) -> bool {
+/// Whether a value can be a password, where its place says that it is one.
+pub(crate) fn looks_like_password(value: &str) -> bool {
     is_password("password:", value, "", false)
 }
 

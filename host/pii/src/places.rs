@@ -4,14 +4,14 @@
 use std::ops::Range;
 
 use crate::finding::{Check, Finding, PiiKind};
-use crate::passwords::is_telling;
+use crate::passwords::looks_like_password;
 use crate::text::{ahead, is_one_of};
 
 /// The longest value that is looked at, in bytes.
 const LONGEST: usize = 4_096;
 
 pub(crate) const SPECS: &[(&str, Check)] = &[
-    // The file `.netrc`.
+    // A line of `.netrc`.
     (
         r"(?i)(?-u:\b)(?:machine[ \t\r\n]{1,8}[^ \t\r\n.]{1,64}\.[^ \t\r\n]{1,64}|default)[ \t\r\n]{1,8}login[ \t\r\n]{1,8}[^ \t\r\n]{1,128}[ \t\r\n]{1,8}password[ \t\r\n]{1,8}",
         up_to_blank,
@@ -53,8 +53,8 @@ pub(crate) fn is_pass_name(name: &str) -> bool {
 
 /// Whether it is a pass of another kind: a filter's, a renderer's, a test's.
 fn is_a_pass(of: &str) -> bool {
-    const OTHERS: &str = "high low band all by render shader shadow depth gl test tests first \
-                          second third one two multi single bypass over com sur tres";
+    const OTHERS: &str =
+        "high low band all by render shader shadow depth gl test tests first second";
     let last = of.trim_end_matches(['_', '-', '.', ' ']).rsplit(['_', '-', '.', ' ']).next();
     last.is_some_and(|word| is_one_of(word, OTHERS))
 }
@@ -65,7 +65,7 @@ fn up_to_blank(text: &str, at: Range<usize>) -> Option<Finding> {
 
 fn option(text: &str, at: Range<usize>) -> Option<Finding> {
     let found = up_to(text, at.end, |c| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '\\'))?;
-    is_telling(&text[found.range.clone()]).then_some(found)
+    looks_like_password(&text[found.range.clone()]).then_some(found)
 }
 
 fn member(text: &str, at: Range<usize>) -> Option<Finding> {
@@ -77,18 +77,18 @@ fn member(text: &str, at: Range<usize>) -> Option<Finding> {
     let value = &text[found.range.clone()];
     // Dates and counts are no passwords.
     let is_figure = value.bytes().all(|b| b.is_ascii_digit() || b"-/.:".contains(&b));
-    (!is_figure && is_pass_name(name) && is_telling(value)).then_some(found)
+    (!is_figure && is_pass_name(name) && looks_like_password(value)).then_some(found)
 }
 
 fn element(text: &str, at: Range<usize>) -> Option<Finding> {
     let found = up_to(text, at.end, |c| c == '<')?;
     let is_closed = text[found.range.end..].starts_with("</");
-    (is_closed && is_telling(text[found.range.clone()].trim())).then_some(found)
+    (is_closed && looks_like_password(text[found.range.clone()].trim())).then_some(found)
 }
 
 fn line(text: &str, at: Range<usize>) -> Option<Finding> {
     let found = up_to(text, at.end, |c| c == '\n' || c == '\r')?;
-    is_telling(text[found.range.clone()].trim()).then_some(found)
+    looks_like_password(text[found.range.clone()].trim()).then_some(found)
 }
 
 /// All cookies of a header, if one of them is as long as the id of a session.
@@ -110,7 +110,7 @@ fn up_to(text: &str, start: usize, ends: impl Fn(char) -> bool) -> Option<Findin
     (len > 0).then(|| Finding::high(PiiKind::Secret, start..start + len))
 }
 
-/// Whether it is no place holder. In its place, any word is a password.
+/// Whether it is no placeholder. Any other word in this place is a password.
 fn is_value(value: &str) -> bool {
     value.len() > 1 && !value.starts_with(['<', '[', '{', '$', '*'])
 }

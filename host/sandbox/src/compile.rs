@@ -42,7 +42,11 @@ impl Sandbox {
                 let done = self.in_another_process(process, &bytes, patience, is_trusted).await;
                 match done {
                     // The host needs its own component, also where no process can be started.
-                    Err(_) if is_trusted => blocking(move || in_process(&sandbox, &bytes)).await?,
+                    Err(error) if is_trusted => {
+                        tracing::warn!(%error, "the built-in provider is compiled in the host's \
+                            process, because the compiler's failed");
+                        blocking(move || in_process(&sandbox, &bytes)).await?
+                    }
                     done => done?,
                 }
             }
@@ -65,8 +69,8 @@ impl Sandbox {
         let fuel = self.options().meter.is_some().then_some("--fuel");
         // Nothing serves before it.
         let urgent = is_trusted.then_some("--urgent");
-        let flags = fuel.into_iter().chain(urgent).collect();
-        let compiled = process::run(&process.program, limits, flags, Arc::clone(bytes)).await?;
+        let flags: Vec<&str> = fuel.into_iter().chain(urgent).collect();
+        let compiled = process::run(&process.program, limits, &flags, Arc::clone(bytes)).await?;
         let compiled = compiled.map_err(|text| AdmissionError::unreadable(&text))?;
         let sandbox = self.clone();
         blocking(move || load(&sandbox, compiled)).await

@@ -1,8 +1,9 @@
 //! Events of sessions and tools: accepted once, found by project, session and tool.
 
+use std::collections::HashSet;
+
 use async_recursion::async_recursion as boxed;
 use serde_json::Value;
-use std::collections::HashSet;
 
 use crate::Tenancy;
 use crate::error::ServiceError;
@@ -143,7 +144,7 @@ fn redact_value(name: &str, value: &mut Value) {
     }
 }
 
-/// Names and values: nobody looks a detail up by its name.
+/// Replaces credentials in values and in names, by which nobody looks a detail up.
 fn redact_members(members: &mut JsonObject) {
     for (name, value) in members.iter_mut() {
         redact_value(name, value);

@@ -19,8 +19,8 @@ pub use self::limits::{BindingLimits, Limit, LimitUnit};
 pub struct Binding {
     /// Never reused. Its records, its storage and what waits for it have this id.
     pub id: BindingId,
-    /// The id that its operations, costs, budgets and deliveries go on with, where a restore put it
-    /// in the place of another one.
+    /// Where a restore put it in the place of another one: that one's id, which its operations,
+    /// costs, budgets and deliveries keep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     pub goes_on_as: Option<BindingId>,

@@ -159,6 +159,19 @@ impl SourceRef {
         }
     }
 
+    /// Its ids, each with a word for it.
+    pub fn ids(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let ids = [
+            ("comment", &self.comment_id),
+            ("document", &self.document_key),
+            ("issue", &self.issue_id),
+            ("run", &self.run_id),
+            ("activity", &self.activity_id),
+            ("from", &self.external_ref),
+        ];
+        ids.into_iter().filter_map(|(what, id)| Some((what, id.as_deref()?)))
+    }
+
     /// The name of the client that is not the host's own: `claude-code` of `mcp:claude-code/2.1`. A
     /// program that calls itself otherwise as a client of MCP has the name that its hooks give it,
     /// so that an agent has one name.

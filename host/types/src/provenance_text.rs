@@ -44,18 +44,8 @@ impl Snippet {
 
 /// The ids of a source, or its kind where it has none.
 fn named(source: &SourceRef) -> Vec<String> {
-    let ids = [
-        ("comment", &source.comment_id),
-        ("document", &source.document_key),
-        ("issue", &source.issue_id),
-        ("run", &source.run_id),
-        ("activity", &source.activity_id),
-        ("from", &source.external_ref),
-    ];
-    let named: Vec<String> = ids
-        .into_iter()
-        .filter_map(|(what, id)| Some(format!("{what} {}", name(id.as_deref()?))))
-        .collect();
+    let named: Vec<String> =
+        source.ids().map(|(what, id)| format!("{what} {}", name(id))).collect();
     match named.is_empty() {
         true => vec![source.kind.as_str().replace('_', " ")],
         false => named,

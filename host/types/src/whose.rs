@@ -130,8 +130,8 @@ pub struct RecordFilter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::OutsideId>")]
     pub project_id: Option<String>,
-    /// The agent of its scope or of its hook: the one that it was made by or for. Who corrected it
-    /// is another question.
+    /// The agent of its scope or of its hook: the one that it was made by or for, and
+    /// not one that corrected it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     /// The subject of its scope.

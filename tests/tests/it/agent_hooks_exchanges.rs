@@ -451,3 +451,15 @@ fn a_prompt_before_an_error_of_codex_is_captured() {
         spooled(&machine).into_iter().map(|body| body["payload"]["text"].clone()).collect();
     assert!(texts.contains(&json!("User: We take Kafka\n")), "{texts:?}");
 }
+
+#[test]
+fn an_answer_after_an_error_in_the_same_turn_has_its_question() {
+    let mut session = Session::new();
+    session.line(typed("1", "We chose Postgres"));
+    session.hook("UserPromptSubmit", &json!({"prompt": "We chose Postgres", "prompt_id": "1"}));
+    session.hook("StopFailure", &json!({"error": "rate_limit", "prompt_id": "1"}));
+    session.agent("Noted.");
+    session.hook("Stop", &json!({"last_assistant_message": "Noted.", "prompt_id": "1"}));
+    let said = ["User: We chose Postgres\n".to_owned(), pair("We chose Postgres", "Noted.")];
+    assert_eq!(session.captured(), said);
+}

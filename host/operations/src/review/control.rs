@@ -198,9 +198,7 @@ impl Operations {
     ) -> Result<Page<ReviewItem>, ServiceError> {
         let page = self.tenancy.page_of("reviews", company, filter, cursor, limit)?;
         let mut found = self.reviews.list(company, filter, page.from(), page.limit).await?;
-        for item in &mut found.0 {
-            item.binding_id = self.bindings.known_as(company, item.binding_id);
-        }
+        found.0 = found.0.into_iter().map(|item| self.shown(item)).collect();
         Ok(self.tenancy.sealed(&page, found))
     }
 
@@ -214,9 +212,12 @@ impl Operations {
         company: &CompanyId,
         id: ReviewId,
     ) -> Result<ReviewItem, ServiceError> {
-        let mut item = self.reviews.get(company, id).await?;
-        item.binding_id = self.bindings.known_as(company, item.binding_id);
-        Ok(item)
+        Ok(self.shown(self.reviews.get(company, id).await?))
+    }
+
+    /// An item with the id that everybody outside knows its binding by.
+    fn shown(&self, item: ReviewItem) -> ReviewItem {
+        ReviewItem { binding_id: self.bindings.known_as(&item.company_id, item.binding_id), ..item }
     }
 
     /// Decides about an item that waits. The same decision twice counts once.
@@ -256,7 +257,7 @@ impl Operations {
             // The host may have failed after the decision.
             let row = self.row_of(&before).await?;
             self.replace_with_approved(&before, row).await?;
-            return Ok(before);
+            return Ok(self.shown(before));
         }
         // Another binding may have the key by now, and its records are not meant.
         let of_record = matches!(before.subject, ReviewSubject::Record(_));
@@ -335,6 +336,6 @@ impl Operations {
         self.deliveries.moved();
         self.wake.notify_one();
         self.replace_with_approved(&after, row).await?;
-        Ok(after)
+        Ok(self.shown(after))
     }
 }

@@ -174,8 +174,7 @@ impl Bindings {
     }
 
     /// Puts staged bindings in the place of those that were there, all or none; durable, with an
-    /// entry in the activity log, when this returns. What was there is a deleted
-    /// binding then.
+    /// entry in the activity log, when this returns. What was there is a deleted binding then.
     ///
     /// # Errors
     /// Where one was changed meanwhile, or the store fails. Nothing has changed then.

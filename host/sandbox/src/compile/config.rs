@@ -50,8 +50,7 @@ impl Sandbox {
         };
         let bytes = serde_json::to_vec(&(schema, config)).map_err(|error| failed(&error))?;
         let _turn = TURNS.acquire().await.map_err(|error| failed(&error))?;
-        let flags = vec!["--config"];
-        let checked = process::run(&process.program, LIMITS, flags, Arc::new(bytes)).await;
+        let checked = process::run(&process.program, LIMITS, &["--config"], Arc::new(bytes)).await;
         let errors = checked.map_err(|error| match error {
             AdmissionError::NotCompiled { stop: CompileStop::Crash, message, .. } => {
                 ConfigCheckError::Schema(format!(

@@ -27,7 +27,7 @@ const MAX_THREADS: usize = 4;
 pub(super) async fn run(
     program: &Path,
     limits: CompileLimits,
-    flags: Vec<&str>,
+    flags: &[&str],
     bytes: Arc<Vec<u8>>,
 ) -> Result<Result<Vec<u8>, String>, AdmissionError> {
     let command = command(program, limits, flags);
@@ -56,7 +56,7 @@ fn failed(program: &Path, error: &std::io::Error) -> AdmissionError {
     AdmissionError::io("starting", format!("the compiler {}", program.display()), error)
 }
 
-fn command(program: &Path, limits: CompileLimits, flags: Vec<&str>) -> Command {
+fn command(program: &Path, limits: CompileLimits, flags: &[&str]) -> Command {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut command = Command::new(program);
     command
