@@ -8,7 +8,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use similar::{ChangeTag, TextDiff};
 
@@ -35,6 +35,16 @@ pub(super) struct PlaceArgs {
     /// turns only
     #[arg(long)]
     notify: bool,
+}
+
+impl PlaceArgs {
+    /// The flags that name the same settings again.
+    fn words(&self) -> String {
+        let scope = self.scope.to_possible_value().filter(|_| self.scope != InstallScope::User);
+        let scope = scope.map(|scope| format!(" --scope {}", scope.get_name()));
+        let notify = if self.notify { " --notify" } else { "" };
+        scope.unwrap_or_default() + notify
+    }
 }
 
 /// The arguments of `install`.
@@ -115,7 +125,7 @@ pub(super) fn install(tool: Tool, args: &InstallArgs) -> Result<(), HooksError> 
     if let Some(backup) = &installed.backup {
         line(&format!("backup: {}", backup.display()))?;
     }
-    line(&format!("to undo: memhost {NAME} {} uninstall", tool.name()))?;
+    line(&format!("to undo: memhost {NAME} {} uninstall{}", tool.name(), args.place.words()))?;
     tool.after_install(format).map_or(Ok(()), line)
 }
 

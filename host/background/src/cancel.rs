@@ -31,7 +31,7 @@ impl Background {
             let _lock = self.jobs.lock(id).await?;
             let before = self.jobs.get(company, id.0).await?;
             if before.status == JobStatus::Cancelled {
-                return Ok(self.control.shown(before));
+                return Ok(self.control.with_known_binding(before));
             }
             if before.status.is_end() {
                 return Err(wrong_status(&before, "only one that has not ended can be cancelled"));
@@ -51,6 +51,6 @@ impl Background {
             }
             drop(untold);
         });
-        Ok(self.control.shown(cancelled))
+        Ok(self.control.with_known_binding(cancelled))
     }
 }

@@ -19,7 +19,7 @@ const RETURNED: &Columns<ReturnedRecord> = &[
     ("rank", |one| cell(&one.rank)),
     ("record", |one| text(&one.handle.provider_record_id)),
     ("state", |one| cell(&one.state)),
-    ("in the block", |one| if one.is_omitted { "no: token budget" } else { "yes" }.to_owned()),
+    ("left out", |one| if one.is_omitted { "token budget" } else { "" }.to_owned()),
     ("changed by", |one| cell(&one.changed_by)),
 ];
 

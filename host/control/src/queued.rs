@@ -109,7 +109,7 @@ impl Control {
         filter.check()?;
         let page = self.tenancy.page_of("jobs", company, filter, cursor, limit)?;
         let mut found = self.jobs.list(company, filter, page.from(), page.limit).await?;
-        found.0 = found.0.into_iter().map(|job| self.shown(job)).collect();
+        found.0 = found.0.into_iter().map(|job| self.with_known_binding(job)).collect();
         Ok(self.tenancy.sealed(&page, found))
     }
 
@@ -119,11 +119,11 @@ impl Control {
     /// Where the company has none of this id.
     #[boxed]
     pub async fn job(&self, company: &CompanyId, id: JobId) -> Result<Job, ServiceError> {
-        Ok(self.shown(self.jobs.get(company, id.0).await?))
+        Ok(self.with_known_binding(self.jobs.get(company, id.0).await?))
     }
 
     /// A job with the id that everybody outside knows its binding by.
-    pub fn shown(&self, job: Job) -> Job {
+    pub fn with_known_binding(&self, job: Job) -> Job {
         Job { binding_id: self.bindings.known_as(&job.company_id, job.binding_id), ..job }
     }
 
@@ -164,7 +164,7 @@ impl Control {
         };
         self.change_job(caller, &before, &after).await?;
         self.wake.notify_one();
-        Ok(self.shown(after))
+        Ok(self.with_known_binding(after))
     }
 
     /// Queues all jobs again that match and failed or were cancelled: at most 1,000 at a time.
@@ -224,7 +224,7 @@ impl Control {
         )?;
         let is_wanted = |job: &Job| filter.matches(job) && is_known_to(caller, job);
         let mut found = self.jobs.list_where(company, is_wanted, page.from(), page.limit).await?;
-        found.0 = found.0.into_iter().map(|job| self.shown(job)).collect();
+        found.0 = found.0.into_iter().map(|job| self.with_known_binding(job)).collect();
         Ok(self.tenancy.sealed(&page, found))
     }
 
@@ -242,7 +242,7 @@ impl Control {
         self.may_see_jobs(caller, company).await?;
         let job = self.jobs.get(company, id.0).await?;
         match is_known_to(caller, &job) {
-            true => Ok(self.shown(job)),
+            true => Ok(self.with_known_binding(job)),
             false => Err(BackgroundError::NoJob { id: id.0 }.into()),
         }
     }
@@ -275,7 +275,7 @@ impl Control {
         let entry = entry.with(Some(&before.status), Some(&after.status));
         let changes = self.jobs.changes(before, after).await?;
         self.activity.record_with(&before.company_id, entry, changes).await?;
-        self.oplog.feed.job(self.shown(after.clone()));
+        self.oplog.feed.job(self.with_known_binding(after.clone()));
         Ok(())
     }
 }

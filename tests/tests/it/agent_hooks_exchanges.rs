@@ -379,7 +379,10 @@ fn nothing_is_captured_in_a_project_that_says_so() {
         let install = [&installed[..], &["--scope", scope]].concat();
         let mut command = session.machine.command(&install);
         command.current_dir(session.machine.path("widgets"));
-        assert_eq!(run(command, "").code, Some(0));
+        let printed = run(command, "");
+        assert_eq!(printed.code, Some(0));
+        let undo = format!("to undo: memhost agent-hooks claude uninstall --scope {scope}\n");
+        assert!(printed.out.contains(&undo), "{}", printed.out);
         session.user("We take Postgres").agent("Noted.");
         for place in ["widgets", "widgets/below"] {
             let said = json!({"prompt": "We take Postgres", "cwd": session.machine.path(place)});
