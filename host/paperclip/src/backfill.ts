@@ -1,7 +1,7 @@
 // What is not remembered yet: how much, by kind, and what it will cost. What is free is taken in by itself; what is metered
 // waits for a person, while new things are remembered at once.
 import { OWN_DOCUMENTS, type Sources } from "./capture/sources";
-import type { Ledger } from "./ledger";
+import type { Kind, Ledger } from "./ledger";
 import { must, saying, type Schemas } from "./memhost/client";
 import { FREE_PROVIDER, type Memory } from "./memory";
 import type { Context } from "./context";
@@ -60,15 +60,15 @@ export interface Backlog {
 
 /** Counts what Paperclip has of a company, capture takes, and the ledger does not have. */
 export async function preview(plugin: Context, companyId: string): Promise<Backlog[]> {
-  const { namespace, store } = plugin.ledger;
-  const without = (kind: string, id: string): string =>
-    `NOT EXISTS (SELECT 1 FROM ${namespace}.ledger l WHERE l.store = $1 AND l.kind = '${kind}' AND l.source_id = ${id})`;
+  const { store } = plugin.ledger;
+  const known = (kind: Kind, id: string): string => `LEFT JOIN LATERAL (${plugin.ledger.row(kind, id)}) l ON true`;
   return plugin.ctx.db.query<Backlog>(
     `SELECT 'comment' AS kind, count(*)::int AS count, coalesce(sum(octet_length(c.body)), 0)::int AS bytes FROM public.issue_comments c
-       WHERE c.company_id = $2::uuid AND c.deleted_at IS NULL AND c.author_type IS DISTINCT FROM 'system' AND ${without("comment", "c.id::text")}
-     UNION ALL SELECT 'run', count(*)::int, 0 FROM public.heartbeat_runs r WHERE r.company_id = $2::uuid AND r.finished_at IS NOT NULL AND ${without("run", "r.id::text")}
-     UNION ALL SELECT 'document', count(*)::int, 0 FROM public.issue_documents d WHERE d.company_id = $2::uuid AND $3::boolean
-       AND d.key NOT IN (SELECT jsonb_array_elements_text($4::jsonb)) AND ${without("document", "d.document_id::text")}`,
+       ${known("comment", "c.id::text")} WHERE c.company_id = $2::uuid AND c.deleted_at IS NULL AND c.author_type IS DISTINCT FROM 'system' AND l.source_id IS NULL
+     UNION ALL SELECT 'run', count(*)::int, 0 FROM public.heartbeat_runs r ${known("run", "r.id::text")}
+       WHERE r.company_id = $2::uuid AND r.finished_at IS NOT NULL AND l.source_id IS NULL
+     UNION ALL SELECT 'document', count(*)::int, 0 FROM public.issue_documents d ${known("document", "d.document_id::text")}
+       WHERE d.company_id = $2::uuid AND $3::boolean AND d.key NOT IN (SELECT jsonb_array_elements_text($4::jsonb)) AND l.source_id IS NULL`,
     // Paperclip gives documents of companies with settings only.
     [store, companyId, plugin.isConfigured(companyId), JSON.stringify(OWN_DOCUMENTS)],
   );

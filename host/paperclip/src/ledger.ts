@@ -91,6 +91,11 @@ export class Ledger {
     );
   }
 
+  /** The query of one row, for LATERAL; `$1` is the store. Written like this, it fits the index of `source_id` and no other. */
+  row(kind: Kind, sourceId: string): string {
+    return `SELECT * FROM ${this.namespace}.ledger own WHERE own.source_id = ${sourceId} AND own.kind || '' = '${kind}' AND own.store || '' = $1 LIMIT 1`;
+  }
+
   /** Lets everything that was not taken be tried again at once. */
   async retry(companyId: string): Promise<void> {
     await this.host.db.execute(

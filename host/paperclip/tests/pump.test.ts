@@ -1,11 +1,13 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Pump } from "../src/capture/pump";
+import { Sources } from "../src/capture/sources";
 import { preview } from "../src/backfill";
 import { Budgets } from "../src/budgets";
 import { settingsOf, type Settings } from "../src/config";
 import type { Context } from "../src/context";
 import { Ledger } from "../src/ledger";
 import { Memory } from "../src/memory";
+import type { Host } from "../src/paperclip/host";
 import { FakeHost } from "./fakes/host";
 import { FakeMemhost } from "./fakes/memhost";
 
@@ -257,6 +259,45 @@ test("what waits to be taken in is what capture takes", async () => {
   expect(await documents()).toBe(0);
   isConfigured = true;
   expect(await documents()).toBe(1);
+});
+
+test("documents that are gone keep nothing back that was written after them", async () => {
+  await fake.pg.query(
+    `INSERT INTO issue_documents (company_id, issue_id, document_id, key, updated_at)
+     SELECT $1, $2, gen_random_uuid(), CASE n WHEN 1001 THEN 'plan' ELSE 'gone-' || n END, now() - (2000 - n) * interval '1 second'
+     FROM generate_series(1, 1001) n`,
+    [alpha, issue],
+  );
+  fake.documents.set("plan", { body: "text of the plan", latestRevisionNumber: 1, title: "Plan" });
+  fake.configured.add(alpha);
+  await pumped();
+  expect(memhost.texts(alpha)).toEqual(["text of the plan"]);
+});
+
+test("a row of the ledger is found by its source, whatever PostgreSQL knows of its table", async () => {
+  await fake.pg.query(
+    `INSERT INTO ${ledger.namespace}.ledger (store, kind, source_id, company_id, revision, status)
+     SELECT 'store-1', 'comment', gen_random_uuid(), $1, '', 'sent' FROM generate_series(1, 500)`,
+    [alpha],
+  );
+  await fake.pg.exec(`BEGIN; UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE relname ~ '^(ledger|issue)'`);
+  const asked: [string, unknown[]][] = [];
+  const query = (sql: string, params: unknown[] = []) => (asked.push([sql, params]), fake.host.db.query(sql, params));
+  const host = { ...fake.host, db: { ...fake.host.db, query } } as Host;
+  const sources = new Sources(host, ledger);
+  const all = { since: null, without: [], after: null };
+  await sources.comments(all);
+  await sources.runs(all);
+  await sources.documents(alpha, all);
+  await sources.deletedComments(new Date(0));
+  await preview({ ctx: host, ledger, isConfigured: () => true } as unknown as Context, alpha);
+  expect(asked).toHaveLength(5);
+  for (const [sql, params] of asked) {
+    const plan = (await fake.pg.query<Record<string, string>>(`EXPLAIN ${sql}`, params)).rows.flatMap(Object.values);
+    expect(plan.join("\n")).toMatch(/ledger_source on ledger own.*\n.*Index Cond: \(source_id = /);
+    expect(plan.join("\n")).not.toMatch(/(ledger_pkey|ledger_company) on ledger/);
+  }
+  await fake.pg.exec("ROLLBACK");
 });
 
 test("documents of configured companies are captured by revision; Paperclip's own are not", async () => {

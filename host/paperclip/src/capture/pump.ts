@@ -127,17 +127,18 @@ export class Pump {
     await this.options.afterwards?.();
   }
 
-  /** Delivers page after page until nothing is left, or nothing goes on. */
-  private async pages<T extends { company_id: string }>(
+  /** Delivers page after page, each behind the one before, so that what cannot be sent keeps nothing else back. */
+  private async pages<T extends { company_id: string; id: string; place: string }>(
     page: (asked: Asked) => Promise<T[]>,
     since: Date | null,
     item: (row: T) => Promise<Item | null>,
   ): Promise<void> {
-    for (;;) {
-      const rows = await page({ since, without: this.held() });
-      if (rows.length === 0) return;
+    for (let after: Asked["after"] = null; ; ) {
+      const rows = await page({ since, without: this.held(), after });
+      const last = rows.at(-1);
+      if (last === undefined) return;
+      after = last;
       const byCompany = new Map<string, Item[]>();
-      let skipped = 0;
       for (const row of rows) {
         let made: Item | null = null;
         try {
@@ -146,8 +147,8 @@ export class Pump {
           this.hold(row.company_id, saying(error));
           continue;
         }
-        if (made === null) skipped += 1;
-        else if (takesPart(this.options.settings(row.company_id), made.agentId))
+        if (made === null) continue;
+        if (takesPart(this.options.settings(row.company_id), made.agentId))
           (byCompany.get(row.company_id) ?? byCompany.set(row.company_id, []).get(row.company_id))?.push(made);
         else await this.options.ledger.mark([{ ...made.mark, status: "outside", error: null }]);
       }
@@ -157,7 +158,6 @@ export class Pump {
         if (held !== null) this.hold(companyId, held);
         if (sent.length > 0) await this.options.onSent?.(companyId, sent);
       }
-      if (skipped === rows.length) return;
     }
   }
 

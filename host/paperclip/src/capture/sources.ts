@@ -1,5 +1,5 @@
 // What Paperclip has and the ledger does not: comments, runs and documents, oldest first.
-import type { Ledger } from "../ledger";
+import type { Kind, Ledger } from "../ledger";
 import type { Host } from "../paperclip/host";
 
 interface Row {
@@ -16,6 +16,8 @@ interface Row {
   moved_at: string;
   /** What the ledger says of the revision before, if there was one. */
   known: string | null;
+  /** When it was written, to the microsecond: the next page begins behind it. */
+  place: string;
 }
 
 export interface CommentRow extends Row {
@@ -46,7 +48,7 @@ export interface Gone {
 
 /** Bytes of text in one page. */
 const PAGE_BYTES = 4_000_000;
-const PAGE_ROWS = 500;
+const PAGE_ROWS = 1000;
 
 /** Documents that Paperclip writes for itself. */
 export const OWN_DOCUMENTS = ["continuation-summary", "pipeline-case-body"];
@@ -56,6 +58,8 @@ export interface Asked {
   since: Date | null;
   /** Companies that are left out for now. */
   without: string[];
+  /** The last row of the page before; null: the first page. */
+  after: Pick<Row, "place" | "id"> | null;
 }
 
 export class Sources {
@@ -68,17 +72,24 @@ export class Sources {
     return `(l.source_id IS NULL OR l.revision <> s.revision OR (l.status = 'waiting' AND l.updated_at < now() - interval '1 minute'))`;
   }
 
-  private page<T>(kind: string, source: string, asked: Asked): Promise<T[]> {
+  private page<T>(kind: Kind, source: string, asked: Asked): Promise<T[]> {
     const text = kind === "document" ? "0" : "coalesce(octet_length(s.body), 0)";
     return this.host.db.query<T>(
       `SELECT q.* FROM (
-         SELECT s.*, l.status AS known, sum(${text}) OVER (ORDER BY s.changed_at, s.id) - ${text} AS bytes_before
+         SELECT s.*, s.changed_at::text AS place, l.status AS known, sum(${text}) OVER (ORDER BY s.changed_at, s.id) - ${text} AS bytes_before
          FROM (${source}) s
-         LEFT JOIN ${this.ledger.namespace}.ledger l ON l.store = $1 AND l.kind = '${kind}' AND l.source_id = s.id
+         LEFT JOIN LATERAL (${this.ledger.row(kind, "s.id")}) l ON true
          LEFT JOIN ${this.ledger.namespace}.companies k ON k.store = $1 AND k.company_id = s.company_id
-         WHERE (k.backfill_after IS NULL OR s.changed_at >= k.backfill_after) AND s.moved_at >= $2::timestamptz AND NOT jsonb_exists($3::jsonb, s.company_id::text) AND ${this.missing}
+         WHERE (k.backfill_after IS NULL OR s.changed_at >= k.backfill_after) AND s.moved_at >= $2::timestamptz AND NOT jsonb_exists($3::jsonb, s.company_id::text)
+           AND ($4::text IS NULL OR (s.changed_at, s.id) > ($4::timestamptz, $5::text)) AND ${this.missing}
        ) q WHERE q.bytes_before < ${PAGE_BYTES} ORDER BY q.changed_at, q.id LIMIT ${PAGE_ROWS}`,
-      [this.ledger.store, (asked.since ?? new Date(0)).toISOString(), JSON.stringify(asked.without)],
+      [
+        this.ledger.store,
+        (asked.since ?? new Date(0)).toISOString(),
+        JSON.stringify(asked.without),
+        asked.after?.place ?? null,
+        asked.after?.id ?? null,
+      ],
     );
   }
 
@@ -133,7 +144,8 @@ export class Sources {
   deletedComments(since: Date): Promise<Gone[]> {
     return this.host.db.query(
       `SELECT l.kind, l.source_id AS id, l.company_id, l.issue_id, l.document_key FROM public.issue_comments c
-       JOIN ${this.ledger.namespace}.ledger l ON l.store = $1 AND l.kind = 'comment' AND l.source_id = c.id::text AND l.status IN ('sent', 'waiting') WHERE c.deleted_at >= $2::timestamptz LIMIT 1000`,
+       CROSS JOIN LATERAL (${this.ledger.row("comment", "c.id::text")}) l
+       WHERE c.deleted_at >= $2::timestamptz AND l.status IN ('sent', 'waiting') LIMIT 1000`,
       [this.ledger.store, since.toISOString()],
     );
   }

@@ -12,9 +12,10 @@ import * as gateway from "./gateway.mjs";
 import * as lifecycle from "./lifecycle.mjs";
 import * as metered from "./metered.mjs";
 import * as roles from "./roles.mjs";
+import * as servers from "./servers.mjs";
 
 const wanted = process.argv.slice(2);
-const steps = [capture, browser, enable, gateway, edges, metered, figures, lifecycle, authenticated, roles]
+const steps = [capture, browser, enable, gateway, edges, metered, figures, lifecycle, servers, authenticated, roles]
   .flatMap(({ STEPS }) => STEPS.map((step) => [step.name, step]))
   .filter(([name]) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
 const server = new Server();

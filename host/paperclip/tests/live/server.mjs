@@ -51,9 +51,19 @@ export function processes(...words) {
 export class Server {
   child = null;
   directory = DIR;
-  data = path.join(DIR, "data");
-  log = path.join(DIR, "server.log");
   more = {};
+
+  /** Where it keeps its data, below `directory`, and its port. */
+  constructor(name = "data", port = PORT) {
+    this.data = path.join(DIR, name);
+    this.log = path.join(DIR, name === "data" ? "server.log" : `${name}.log`);
+    this.port = port;
+  }
+
+  get url() {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
   node = path.join(DIR, "node/node_modules/node/bin");
 
   install() {
@@ -83,7 +93,7 @@ export class Server {
       DO_NOT_TRACK: "1",
       PAPERCLIP_TELEMETRY_DISABLED: "1",
       HOST: "127.0.0.1",
-      PORT: String(PORT),
+      PORT: String(this.port),
     };
   }
 
@@ -112,12 +122,12 @@ export class Server {
         stdio: ["ignore", log, log],
       },
     );
-    await until("Paperclip answers", async () => (await fetch(`${URL_OF}/api/health`)).ok, 240_000);
+    await until("Paperclip answers", async () => (await fetch(`${this.url}/api/health`)).ok, 240_000);
   }
 
   cli(...words) {
     const given = key === null ? [] : ["--api-key", key];
-    return execFileSync("paperclipai", [...words, "--api-base", URL_OF, "--data-dir", this.data, ...given], {
+    return execFileSync("paperclipai", [...words, "--api-base", this.url, "--data-dir", this.data, ...given], {
       ...this.as,
       cwd: this.data,
       env: this.environment,
@@ -158,8 +168,8 @@ export const useKey = (value) => {
 };
 
 /** A call of Paperclip's API; an answer that is no success is an error. */
-export async function api(method, route, body, headers = {}) {
-  const answer = await fetch(`${URL_OF}/api${route}`, {
+export async function api(method, route, body, headers = {}, base = URL_OF) {
+  const answer = await fetch(`${base}/api${route}`, {
     method,
     headers: {
       ...(body === undefined ? {} : { "content-type": "application/json" }),
