@@ -2,6 +2,10 @@
 import { usePluginAction } from "@paperclipai/plugin-sdk/ui";
 import { useCallback, useEffect, useState, type CSSProperties, type ReactNode } from "react";
 
+/** A line to type in; the ring shows where the keyboard is. */
+export const INPUT =
+  "h-8 px-3 rounded-md border border-input bg-transparent text-sm shadow-xs outline-none focus-visible:border-ring focus-visible:ring-3 focus-visible:ring-ring/50";
+
 export function Card({ title, children, aside }: { title?: string; children: ReactNode; aside?: ReactNode }) {
   return (
     <section className="rounded-lg border border-border bg-card p-4 text-sm" style={{ color: "var(--foreground)" }}>
@@ -62,7 +66,7 @@ export function Field({
     <label className="text-sm" style={{ display: "grid", gap: 4 }}>
       <span className="font-medium">{label}</span>
       <input
-        className="h-8 px-3 rounded-md border border-input bg-transparent text-sm shadow-xs outline-none"
+        className={INPUT}
         type={input.type ?? "text"}
         value={input.value}
         placeholder={input.placeholder}
@@ -75,7 +79,9 @@ export function Field({
 }
 
 export const Quiet = ({ children }: { children: ReactNode }) => (
-  <span className="text-xs text-muted-foreground">{children}</span>
+  <span className="text-xs text-muted-foreground" style={{ overflowWrap: "anywhere" }}>
+    {children}
+  </span>
 );
 
 export function Trouble({ children }: { children: ReactNode }) {

@@ -100,6 +100,7 @@ function Memory({ companyId, memory, onChanged }: { companyId: string; memory: S
           style={{ width: "100%", minHeight: 90 }}
           value={text}
           aria-label="Corrected text"
+          autoFocus
           onChange={(event) => setText(event.target.value)}
         />
       )}
@@ -118,33 +119,34 @@ function Memory({ companyId, memory, onChanged }: { companyId: string; memory: S
             {memory.issue.name}
           </a>
         ) : null}
-        <span style={{ flex: 1 }} />
-        {text !== null ? (
-          <>
-            <Button
-              tone="main"
-              disabled={text.trim() === ""}
-              onClick={() => void act("Corrected", () => correct({ companyId, id: memory.id, text }))}
-            >
-              Save
-            </Button>
-            <Button onClick={() => setText(null)}>Cancel</Button>
-          </>
-        ) : asks ? (
-          <>
-            <Button tone="danger" onClick={() => void act("Forgotten", () => forget({ companyId, id: memory.id }))}>
-              Forget it
-            </Button>
-            <Button onClick={() => setAsks(false)}>Keep it</Button>
-          </>
-        ) : (
-          <>
-            <Button onClick={() => setText(memory.text)}>Correct</Button>
-            <Button tone="danger" onClick={() => setAsks(true)}>
-              Forget
-            </Button>
-          </>
-        )}
+        <span className="flex gap-2" style={{ marginLeft: "auto" }}>
+          {text !== null ? (
+            <>
+              <Button
+                tone="main"
+                disabled={text.trim() === ""}
+                onClick={() => void act("Corrected", () => correct({ companyId, id: memory.id, text }))}
+              >
+                Save
+              </Button>
+              <Button onClick={() => setText(null)}>Cancel</Button>
+            </>
+          ) : asks ? (
+            <>
+              <Button tone="danger" onClick={() => void act("Forgotten", () => forget({ companyId, id: memory.id }))}>
+                Forget it
+              </Button>
+              <Button onClick={() => setAsks(false)}>Keep it</Button>
+            </>
+          ) : (
+            <>
+              <Button onClick={() => setText(memory.text)}>Correct</Button>
+              <Button tone="danger" onClick={() => setAsks(true)}>
+                Forget
+              </Button>
+            </>
+          )}
+        </span>
       </div>
     </li>
   );

@@ -1,7 +1,7 @@
 // A note of a person: for everybody, for this person alone, or for one agent alone.
 import { usePluginAction, usePluginToast } from "@paperclipai/plugin-sdk/ui";
 import { useState } from "react";
-import { Button, Card, said } from "./components";
+import { Button, Card, INPUT, said } from "./components";
 
 export function Note({
   companyId,
@@ -29,7 +29,7 @@ export function Note({
   return (
     <Card title="Remember something">
       <form
-        style={{ display: "grid", gap: 8 }}
+        style={{ display: "grid", gap: 8, gridTemplateColumns: "minmax(0, 1fr)" }}
         onSubmit={(event) => {
           event.preventDefault();
           void save();
@@ -44,7 +44,8 @@ export function Note({
         />
         <div className="flex items-center gap-2">
           <select
-            className="h-8 px-3 rounded-md border border-input bg-transparent text-sm"
+            className={INPUT}
+            style={{ minWidth: 0 }}
             value={who}
             aria-label="Who is answered it"
             onChange={(event) => setWho(event.target.value)}

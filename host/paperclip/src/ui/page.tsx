@@ -1,7 +1,7 @@
 // The page of a company's memory: how it is, what needs attention, search, and everything that is remembered.
 import { usePluginAction, usePluginData, useHostNavigation, type PluginPageProps } from "@paperclipai/plugin-sdk/ui";
 import { useState } from "react";
-import { Button, Card, Figure, Quiet, Trouble, useAsked } from "./components";
+import { Button, Card, Figure, Quiet, Trouble, useAsked, INPUT } from "./components";
 import { ExplorerLink } from "./explorer";
 import { Memories } from "./memories";
 import { Note } from "./note";
@@ -145,7 +145,7 @@ function Search({ companyId, onChanged }: { companyId: string; onChanged: () => 
         }}
       >
         <input
-          className="h-8 px-3 rounded-md border border-input bg-transparent text-sm shadow-xs outline-none"
+          className={INPUT}
           style={{ flex: 1 }}
           value={query}
           aria-label="Search memory"

@@ -39,9 +39,9 @@ export function MemoryLink({ context }: PluginSidebarProps) {
   );
 }
 
-/** The page's address. On the dashboard Paperclip does not say the company's prefix; the address there has it. */
+/** The page's address. On the dashboard Paperclip may not say the company's prefix; the address there has it. */
 const memoryOf = ({ companyPrefix }: PluginWidgetProps["context"]): string =>
-  companyPrefix === null ? `/${window.location.pathname.split("/")[1] ?? ""}/memory` : "/memory";
+  companyPrefix ? "/memory" : `/${window.location.pathname.split("/")[1] ?? ""}/memory`;
 
 export function MemoryWidget({ context }: PluginWidgetProps) {
   const { data, error } = usePluginData<Overview>("overview", { companyId: context.companyId });
