@@ -142,7 +142,6 @@ impl Background {
             self.postpone(delivery, &refusal, wait).await;
             drop(taken);
             self.deliveries.moved();
-            self.wake.notify_one();
             return;
         }
         let (_lock, is_old) = match self.is_old(delivery, source).await {
@@ -179,7 +178,6 @@ impl Background {
         }
         drop(taken);
         self.deliveries.moved();
-        self.wake.notify_one();
     }
 }
 

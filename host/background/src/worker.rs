@@ -12,11 +12,14 @@ use crate::deliver_batch::size_of_material;
 use crate::{Background, fit};
 use memhost_executor::in_turn;
 use memhost_queues::deliveries::MOST_OF_A_BINDING;
+use memhost_queues::due_queue::Taken;
 use memhost_store::{DiskLevel, StoreError};
 use memhost_types::{CompanyId, Delivery, Job};
 
 /// Deliveries, and jobs, that this host works on at a time.
 const AT_ONCE: usize = 64;
+/// Deliveries of one binding that follow each other without a round in between.
+const IN_A_ROW: usize = 64;
 /// The longest wait between two rounds, because the clock may be set.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 /// How long due work waits for room on the disk.
@@ -126,23 +129,13 @@ impl Background {
         if self.store.disk().level != DiskLevel::Plenty {
             return Ok(FULL);
         }
-        // What is written to a company that is being restored could be gone afterwards.
-        let is_closed = |company: &CompanyId| self.tenancy.is_importing(company);
-        let most = |delivery: &Delivery| match is_closed(&delivery.company_id) {
-            true => 0,
-            false => MOST_OF_A_BINDING,
-        };
+        let most = |delivery: &Delivery| self.most_of_a_binding(&delivery.company_id);
         let (deliveries, first) = self.deliveries.take_due(AT_ONCE, most).await?;
         for taken in deliveries {
-            let (company, bytes) =
-                (taken.item.scope.company_id.clone(), size_of_material(&taken.item));
-            let attempt = Arc::clone(self).attempt(taken);
-            memhost_executor::spawn(async move {
-                in_turn(company.as_str(), bytes, attempt).await;
-            });
+            memhost_executor::spawn(Arc::clone(self).attempt_in_a_row(taken));
         }
         let most = |job: &Job| {
-            if is_closed(&job.company_id) {
+            if self.is_closed(&job.company_id) {
                 return 0;
             }
             let binding = self.bindings.get(&job.company_id, &job.binding_key);
@@ -159,6 +152,39 @@ impl Background {
         // A round that stopped early is followed by the next one at once; other tasks run in
         // between.
         Ok(next.unwrap_or(LONGEST_SLEEP).clamp(Duration::from_millis(1), LONGEST_SLEEP))
+    }
+}
+
+impl Background {
+    /// Tries a delivery, then those of its binding that are due behind it.
+    async fn attempt_in_a_row(self: Arc<Self>, mut taken: Taken<Delivery>) {
+        for _ in 0..IN_A_ROW {
+            let Some(due) = taken.due() else { break };
+            let (company, binding) = (taken.item.company_id.clone(), taken.item.binding_id);
+            let bytes = size_of_material(&taken.item);
+            in_turn(company.as_str(), bytes, Arc::clone(&self).attempt(taken)).await;
+            let goes_on = !self.is_shutting_down.load(Ordering::Relaxed)
+                && self.store.disk().level == DiskLevel::Plenty;
+            let most = self.most_of_a_binding(&company);
+            if !goes_on {
+                break;
+            }
+            match self.deliveries.take_next(&due, binding, AT_ONCE, most).await {
+                Ok(Some(next)) => taken = next,
+                // A round says what is wrong.
+                Ok(None) | Err(_) => break,
+            }
+        }
+        self.wake.notify_one();
+    }
+
+    fn most_of_a_binding(&self, company: &CompanyId) -> usize {
+        if self.is_closed(company) { 0 } else { MOST_OF_A_BINDING }
+    }
+
+    /// Whether a company is being restored: what is written to it could be gone afterwards.
+    fn is_closed(&self, company: &CompanyId) -> bool {
+        self.tenancy.is_importing(company)
     }
 }
 

@@ -24,6 +24,8 @@ use memhost_types::{BindingId, CompanyId};
 /// Due entries that one round reads at most. A long row of records that cannot begin does not hide
 /// those behind it: the next round continues where this one stopped.
 const MOST_READ: usize = 10_000;
+/// Due entries behind a record that are read for the next one of its binding.
+const MOST_BEHIND: usize = 64;
 /// How long until the next round where one stopped early.
 const PAUSE: SignedDuration = SignedDuration::from_millis(50);
 
@@ -63,6 +65,14 @@ pub struct Taken<T> {
     /// As it was when it was taken.
     pub item: T,
     _lease: Lease,
+}
+
+impl<T: Due> Taken<T> {
+    /// Its due entry. `None` if the record waits for nothing.
+    pub fn due(&self) -> Option<Vec<u8>> {
+        let key = key::<T>(self.item.company_id(), self.item.id());
+        self.item.due_at().map(|at| store::due_key(T::KIND, at, &key))
+    }
 }
 
 /// The records that a round has taken, and when the next record is due. Without that time, the
@@ -358,6 +368,44 @@ impl<T: Due> DueQueue<T> {
             }
         }
         Ok((taken, None))
+    }
+
+    /// Takes the next record of a binding that is due behind an entry, in the place of the record of
+    /// that entry, which has ended. A round would read every entry of a long backlog for it. `None`
+    /// leaves it to the next round: few entries are read, and where this process works on `most`
+    /// records, the oldest comes first, whoever's it is.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn take_next(
+        &self,
+        behind: &[u8],
+        binding: BindingId,
+        most: usize,
+        most_of_binding: usize,
+    ) -> Result<Option<Taken<T>>, StoreError> {
+        if self.in_flight() + 1 >= most {
+            return Ok(None);
+        }
+        let (prefix, now) = (store::due_prefix(T::KIND), self.clock.now());
+        let page = self.store.scan(Table::Due, &prefix, Some(behind), MOST_BEHIND).await?;
+        for (due, of_binding) in page.entries {
+            let Some((at, key)) = store::due_at(&due) else { continue };
+            if at > now {
+                break;
+            }
+            if of_binding != binding.0.as_bytes() || due == behind {
+                continue;
+            }
+            // Of those that others work on none is read.
+            let Some(lease) = self.leases.take(key, binding.0, most_of_binding).await? else {
+                continue;
+            };
+            if let Some(item) = self.due_record(&due, key).await? {
+                return Ok(Some(Taken { item, _lease: lease }));
+            }
+        }
+        Ok(None)
     }
 
     /// The record that a due entry names. An entry whose record is not due at that time is out of

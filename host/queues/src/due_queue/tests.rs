@@ -104,6 +104,38 @@ async fn limits_hold_in_all_and_for_each_binding() {
 }
 
 #[tokio::test]
+async fn the_next_record_is_of_the_same_binding_and_nobody_works_on_it() {
+    let (_directory, queue) = queue();
+    let later = Timestamp::now().as_second() + 3_600;
+    for (number, binding, second) in
+        [(1, 1, 10), (2, 2, 20), (3, 1, 30), (4, 1, 40), (5, 1, 50), (6, 1, later)]
+    {
+        write(&queue, None, &chore(number, binding, second)).await;
+    }
+    let mut round =
+        queue.take_due(10, |chore| if chore.binding == 1 { 2 } else { 0 }).await.unwrap().0;
+    let (third, first) = (round.pop().unwrap(), round.pop().unwrap());
+    assert_eq!((first.item.number, third.item.number), (1, 3));
+    let (due, binding) = (first.due().unwrap(), first.item.binding_id());
+    assert!(queue.take_next(&due, binding, 10, 2).await.unwrap().is_none(), "the limit is reached");
+    // The record itself is not the next one, although it is still due.
+    drop(first);
+    let next = queue.take_next(&due, binding, 10, 2).await.unwrap().unwrap();
+    assert_eq!(next.item.number, 4);
+    let due = next.due().unwrap();
+    drop(next);
+    assert!(
+        queue.take_next(&due, binding, 2, 2).await.unwrap().is_none(),
+        "the oldest comes first"
+    );
+    let last = queue.take_next(&due, binding, 10, 2).await.unwrap().unwrap();
+    assert_eq!(last.item.number, 5);
+    let due = last.due().unwrap();
+    drop(last);
+    assert!(queue.take_next(&due, binding, 10, 2).await.unwrap().is_none(), "it is not due yet");
+}
+
+#[tokio::test]
 async fn a_record_that_moved_is_due_at_its_new_time_only() {
     let (_directory, queue) = queue();
     let (before, after) = (chore(1, 1, 10), chore(1, 1, 20));
