@@ -159,9 +159,8 @@ impl Background {
     /// Tries a delivery, then those of its binding that are due behind it.
     async fn attempt_in_a_row(self: Arc<Self>, mut taken: Taken<Delivery>) {
         for _ in 0..IN_A_ROW {
-            let Some(due) = taken.due() else { break };
-            let (company, binding) = (taken.item.company_id.clone(), taken.item.binding_id);
-            let bytes = size_of_material(&taken.item);
+            let Some(place) = taken.place() else { break };
+            let (company, bytes) = (taken.item.company_id.clone(), size_of_material(&taken.item));
             in_turn(company.as_str(), bytes, Arc::clone(&self).attempt(taken)).await;
             let goes_on = !self.is_shutting_down.load(Ordering::Relaxed)
                 && self.store.disk().level == DiskLevel::Plenty;
@@ -169,7 +168,7 @@ impl Background {
             if !goes_on {
                 break;
             }
-            match self.deliveries.take_next(&due, binding, AT_ONCE, most).await {
+            match self.deliveries.take_next(&place, AT_ONCE, most).await {
                 Ok(Some(next)) => taken = next,
                 // A round says what is wrong.
                 Ok(None) | Err(_) => break,

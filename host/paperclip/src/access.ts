@@ -64,10 +64,10 @@ export async function mustBe(
 ): Promise<void> {
   const role = userId === null ? null : await roleOf(ctx, companyId, userId);
   if (role !== null && roles.includes(role)) return;
-  const who = roles.map((one) => `${one}s`).join(", ");
+  const who = roles.map((one) => `${one}s`).join(" and ");
   throw new Denied(
     role === null
-      ? "only members of the company may do this"
-      : `only ${who} of the company may do this; you are its ${role}`,
+      ? "only members of this company may do this"
+      : `only ${who} of this company may do this, and you are ${/^[aeo]/.test(role) ? "an" : "a"} ${role}; ask one of them`,
   );
 }

@@ -21,15 +21,20 @@ export class Backfill {
     private readonly sources: Sources,
   ) {}
 
-  /** Gives each company that is new its row, which says whether its past is taken in. */
-  async enrol(): Promise<void> {
+  /**
+   * Gives each company that is new its row, which says whether its past is taken in. Answers why companies wait for it:
+   * before that nothing of them is taken in, because it could cost something.
+   */
+  async enrol(): Promise<Map<string, string>> {
+    const waiting = new Map<string, string>();
     if (this.store !== this.ledger.store) this.enrolled.clear();
     this.store = this.ledger.store;
     const companies = (await this.sources.companies()).filter(({ id }) => !this.enrolled.has(id));
-    if (companies.length === 0) return;
-    const rows = new Set((await this.ledger.companies()).map(({ company_id: id }) => id));
+    if (companies.length === 0) return waiting;
+    const rows = new Map((await this.ledger.companies()).map((row) => [row.company_id, row]));
     for (const { id } of companies) {
-      if (!rows.has(id)) {
+      const row = rows.get(id);
+      if (row?.enrolled !== true) {
         let metered = false;
         try {
           await this.memory.prepare(id);
@@ -38,18 +43,17 @@ export class Backfill {
           );
           metered = items.some((binding) => binding.isDefault && isMetered(binding));
         } catch (error) {
-          // It waits with its first delivery, which says why; the others go on.
           if (!this.memory.isUp) throw error;
-          this.trouble = saying(error);
+          waiting.set(id, saying(error));
           continue;
         }
-        await this.ledger.setCompany(id, metered ? { backfill_after: new Date().toISOString() } : {});
+        const after = metered && !row?.backfill_after ? { backfill_after: await this.ledger.now() } : {};
+        await this.ledger.setCompany(id, { ...after, enrolled: true });
       }
       this.enrolled.add(id);
     }
+    return waiting;
   }
-
-  trouble: string | null = null;
 }
 
 export interface Backlog {

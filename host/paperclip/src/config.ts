@@ -72,7 +72,7 @@ export function settingsOf(row: Record<string, unknown> | null | undefined): Set
   };
 }
 
-/** What an operator must change before a row can be saved. */
+/** What is wrong with a row. Paperclip saves it all the same, so the settings page asks before. */
 export function problemsOf(row: Record<string, unknown>): string[] {
   const problems: string[] = [];
   for (const field of ["paperclipUrl", "browserUrl", "memhostUrl"] as const) {

@@ -23,7 +23,8 @@ export interface Worker extends Context {
   readonly spending: { readonly error: string | null };
   /** Why what a company sends waits; null: it does not. */
   held(companyId: string): string | null;
-  health(): PluginHealthDiagnostics;
+  /** For people of a company without what other companies wait for. */
+  health(companyId?: string): PluginHealthDiagnostics;
   /** Looks at Paperclip's tables soon. */
   wake(everything: boolean): void;
   /** Notes a change of memory in Paperclip's activity log. */

@@ -30,6 +30,8 @@ export interface CompanyRow {
   enabled: Record<string, unknown> | null;
   /** Only what is newer is taken in, until a person starts the backfill; null: everything. */
   backfill_after: string | null;
+  /** Whether it is known if its memory is metered; before that nothing of it is taken in. */
+  enrolled: boolean;
   /** Behind the last cost event that was read. */
   cost_cursor: string | null;
   /** Set while Paperclip's budget keeps memory from spending. */
@@ -114,7 +116,7 @@ export class Ledger {
 
   async companies(): Promise<CompanyRow[]> {
     return this.host.db.query<CompanyRow>(
-      `SELECT company_id, gone_since, settings, enabled, backfill_after, cost_cursor, closed FROM ${this.namespace}.companies WHERE store = $1`,
+      `SELECT company_id, gone_since, settings, enabled, backfill_after, enrolled, cost_cursor, closed FROM ${this.namespace}.companies WHERE store = $1`,
       [this.store],
     );
   }
@@ -131,6 +133,7 @@ export class Ledger {
       settings: "jsonb",
       enabled: "jsonb",
       backfill_after: "timestamptz",
+      enrolled: "boolean",
       cost_cursor: "text",
       closed: "jsonb",
     };
@@ -145,6 +148,12 @@ export class Ledger {
        ON CONFLICT (store, company_id) DO ${changes === "" ? "NOTHING" : `UPDATE SET ${changes}, updated_at = now()`}`,
       [this.store, companyId, ...values],
     );
+  }
+
+  /** The time of Paperclip's database, which all servers and rows have. */
+  async now(): Promise<string> {
+    const [row] = await this.host.db.query<{ now: string }>("SELECT now()::text AS now", []);
+    return row?.now ?? new Date().toISOString();
   }
 
   /** Removes all rows of a company. */

@@ -79,7 +79,7 @@ export function registerPages(plugin: Worker): void {
     const row = isUp ? await ledger.company(companyId) : null;
     const waits = row !== null && row.backfill_after !== null && backlog.some(({ count }) => count > 0);
     return {
-      health: plugin.health(),
+      health: plugin.health(companyId),
       backfill: { waits, estimateCents: waits ? await estimate(plugin, companyId, backlog) : null },
       explorer: memory.address?.control ?? null,
       agents: await agentsOf(ctx, companyId),
@@ -101,7 +101,7 @@ export function registerPages(plugin: Worker): void {
     return {
       keyTrouble: board === null ? null : await keyTrouble(board),
       settings: { ...settings, hasBoardToken: boardToken !== null, hasMemhostToken: memhostToken !== null },
-      health: plugin.health(),
+      health: plugin.health(companyId),
       agents: await agentsOf(ctx, companyId),
       directory: plugin.directory,
       enabled: ledger.store === "" ? null : ((await ledger.company(companyId))?.enabled ?? null),
@@ -163,7 +163,7 @@ export function registerPages(plugin: Worker): void {
     const companyId = companyIn(params);
     const who = text(params.who);
     if (!isId(who) && who !== "me" && who !== "company")
-      throw new Error("say who is answered the note: everybody, you, or an agent");
+      throw new Error("say who may read the note: everybody, you, or an agent");
     if (who === "me" && actor.userId === null)
       throw new Error("Paperclip does not say who you are, so the note cannot be yours alone");
     if (isId(who) && !(await agentsOf(ctx, companyId)).some(({ id }) => id === who))

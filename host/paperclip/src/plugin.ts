@@ -188,7 +188,8 @@ export class MemhostPlugin implements Worker {
   private async reread(): Promise<void> {
     if (Date.now() - this.rereadAt < FOLLOW_MS) return;
     this.rereadAt = Date.now();
-    for (const [id, told] of this.told) {
+    for (const { id } of await this.companies()) {
+      const told = this.told.get(id);
       const row = await this.ctx.config.get(id).catch(() => null);
       if (row !== null && told === this.told.get(id) && JSON.stringify(row) !== told) await this.configChanged(row, id);
     }
@@ -352,13 +353,13 @@ export class MemhostPlugin implements Worker {
     };
   }
 
-  health(): PluginHealthDiagnostics {
+  health(companyId?: string): PluginHealthDiagnostics {
     const phase = this.elsewhere === null ? this.process.state.phase : this.memory.isUp ? "up" : "down";
     const trouble =
       (this.elsewhere === null ? this.process.state.error : this.memory.trouble) ??
       this.pump.state.error ??
-      Object.values(this.pump.state.held)[0] ??
-      [...this.keys.values()].find((why) => why !== null) ??
+      (companyId === undefined ? Object.values(this.pump.state.held)[0] : this.held(companyId)) ??
+      (companyId === undefined ? [...this.keys.values()].find((why) => why !== null) : this.keys.get(companyId)) ??
       null;
     return {
       status: phase === "up" && trouble === null ? "ok" : "degraded",
@@ -368,7 +369,7 @@ export class MemhostPlugin implements Worker {
           : phase === "up"
             ? trouble
             : `memhost is ${phase}: ${trouble}`,
-      details: { ...this.process.state, pump: { ...this.pump.state } },
+      details: companyId === undefined ? { ...this.process.state, pump: { ...this.pump.state } } : { phase },
     };
   }
 
@@ -408,7 +409,9 @@ export class MemhostPlugin implements Worker {
 
   /** Lets the explorer link to Paperclip where the settings say that browsers reach it. */
   private async linkBack(): Promise<void> {
-    const named = [...this.rows.values()].flatMap(({ browserUrl, paperclipUrl }) => browserUrl ?? paperclipUrl ?? []);
+    const rows = [...this.rows.values()];
+    const browsers = rows.flatMap(({ browserUrl }) => browserUrl ?? []);
+    const named = browsers.length > 0 ? browsers : rows.flatMap(({ paperclipUrl }) => paperclipUrl ?? []);
     const origins = named.map((url) => new URL(url).origin);
     const [first] = origins;
     const present = backAddress(this.directory);

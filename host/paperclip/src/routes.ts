@@ -21,16 +21,18 @@ export async function answer(plugin: Worker, input: PluginApiRequestInput): Prom
   const query = one(input.query.query);
   const agentId = actor.agentId ?? null;
   const subjectId = agentId === null ? (actor.userId ?? "nobody") : null;
+  const run = agentId === null ? null : await runOf(plugin.ctx, companyId, actor.runId);
+  if (run !== null && run.agentId !== agentId) return { status: 403, body: { error: "this run is another agent's" } };
   switch (input.routeKey) {
     case "status":
       return {
         status: 200,
-        body: { ...plugin.health(), counts: plugin.ledger.store === "" ? [] : await plugin.ledger.counts(companyId) },
+        body: {
+          ...plugin.health(companyId),
+          counts: plugin.ledger.store === "" ? [] : await plugin.ledger.counts(companyId),
+        },
       };
     case "recall": {
-      const run = await runOf(plugin.ctx, companyId, actor.runId);
-      if (run !== null && run.agentId !== agentId)
-        return { status: 403, body: { error: "this run is another agent's" } };
       const recalled = await plugin.recalls.hydrate({
         companyId,
         agentId,
@@ -53,7 +55,7 @@ export async function answer(plugin: Worker, input: PluginApiRequestInput): Prom
         companyId,
         agentId,
         subjectId,
-        runId: agentId === null ? null : (actor.runId ?? null),
+        runId: run?.runId ?? null,
         issueId,
         projectId: issue.projectId,
         way: "route",
@@ -71,7 +73,7 @@ export async function answer(plugin: Worker, input: PluginApiRequestInput): Prom
           companyId,
           agentId,
           subjectId,
-          runId: agentId === null ? null : (actor.runId ?? null),
+          runId: run?.runId ?? null,
           issueId: null,
           projectId: null,
           query,

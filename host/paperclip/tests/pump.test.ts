@@ -216,6 +216,7 @@ test("a run that Paperclip posted as a comment is remembered once, by whichever 
   const post = (run: string) =>
     fake.comment(alpha, issue, "Done: The bridge has 7 arches.", {
       author_type: "agent",
+      derived_author_agent_id: agent,
       derived_created_by_run_id: run,
     });
   const comment = await post(first);

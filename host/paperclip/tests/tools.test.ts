@@ -340,7 +340,7 @@ test("every action and route has a row, and is for the roles of the row in the c
         query: { query: "x" },
       } as unknown as PluginApiRequestInput)
     ).status;
-  const denied = /only .*of the company may do this/;
+  const denied = /only .*of this company may do this/;
   for (const role of ROLES) {
     fake.member(company, "ann", role);
     for (const [key, roles] of Object.entries(ACTIONS) as [string, readonly Role[]][]) {

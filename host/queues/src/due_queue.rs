@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
@@ -65,13 +66,24 @@ pub struct Taken<T> {
     /// As it was when it was taken.
     pub item: T,
     _lease: Lease,
+    /// How many times records had been added when it was looked for.
+    added: u64,
+}
+
+/// The place of a record in the queue, which is known when the record has ended.
+#[derive(Debug)]
+pub struct Place {
+    due: Vec<u8>,
+    binding: BindingId,
+    added: u64,
 }
 
 impl<T: Due> Taken<T> {
-    /// Its due entry. `None` if the record waits for nothing.
-    pub fn due(&self) -> Option<Vec<u8>> {
+    /// Where the next one is looked for. `None` if the record waits for nothing.
+    pub fn place(&self) -> Option<Place> {
         let key = key::<T>(self.item.company_id(), self.item.id());
-        self.item.due_at().map(|at| store::due_key(T::KIND, at, &key))
+        let due = store::due_key(T::KIND, self.item.due_at()?, &key);
+        Some(Place { due, binding: self.item.binding_id(), added: self.added })
     }
 }
 
@@ -106,6 +118,9 @@ pub struct DueQueue<T> {
     /// on is answered at its deadline: a store for several hosts reports such records through its
     /// change feed.
     moved: watch::Sender<u64>,
+    /// Counts twice for each addition of records, before and after it is stored: what is added can
+    /// be due before what is worked on.
+    added: AtomicU64,
     records: PhantomData<fn() -> T>,
 }
 
@@ -122,7 +137,8 @@ impl<T: Due> DueQueue<T> {
     /// The queue in a store.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
         let (leases, moved) = (store.leases(T::KIND), watch::Sender::new(0));
-        Self { store, clock, leases, resume: Mutex::default(), moved, records: PhantomData }
+        let (resume, added) = (Mutex::default(), AtomicU64::default());
+        Self { store, clock, leases, resume, moved, added, records: PhantomData }
     }
 
     /// The writes that make a record what it is in `after`, with its due entry. A new record gets
@@ -218,7 +234,10 @@ impl<T: Due> DueQueue<T> {
             if changes.is_empty() {
                 return Ok(Some(answer));
             }
-            match self.store.transact(&changes).await? {
+            self.added.fetch_add(1, Ordering::SeqCst);
+            let transacted = self.store.transact(&changes).await;
+            self.added.fetch_add(1, Ordering::SeqCst);
+            match transacted? {
                 Transacted::Done(commit) => return commit.await.map(|()| Some(answer)),
                 Transacted::Conflict(at) => {
                     let (record, is_new) = &mut answer[owners[at]];
@@ -333,6 +352,7 @@ impl<T: Due> DueQueue<T> {
         most_of_binding: impl Fn(&T) -> usize,
     ) -> Result<Round<T>, StoreError> {
         let (mut taken, mut read, now) = (Vec::new(), 0, self.clock.now());
+        let added = self.added.load(Ordering::SeqCst);
         // For each binding how many of its entries nobody could take. Those that are worked on are
         // at most as many as its limit, so with one more the limit is reached.
         let mut left: HashMap<Vec<u8>, usize> = HashMap::new();
@@ -364,45 +384,45 @@ impl<T: Due> DueQueue<T> {
             };
             // The owner of the lease before may have ended the record after it was read above.
             if let Some(item) = self.due_record(&due, key).await? {
-                taken.push(Taken { item, _lease: lease });
+                taken.push(Taken { item, _lease: lease, added });
             }
         }
         Ok((taken, None))
     }
 
-    /// Takes the next record of a binding that is due behind an entry, in the place of the record of
-    /// that entry, which has ended. A round would read every entry of a long backlog for it. `None`
-    /// leaves it to the next round: few entries are read, and where this process works on `most`
-    /// records, the oldest comes first, whoever's it is.
+    /// Takes the next record of the same binding, in the place of one that has ended. A round would
+    /// read every entry of a long backlog for it. `None` leaves it to the next round: few entries
+    /// are read, records were added meanwhile, or this process works on `most` records, and then
+    /// the oldest comes first, whoever's it is.
     ///
     /// # Errors
     /// Where the store fails.
     pub async fn take_next(
         &self,
-        behind: &[u8],
-        binding: BindingId,
+        place: &Place,
         most: usize,
         most_of_binding: usize,
     ) -> Result<Option<Taken<T>>, StoreError> {
-        if self.in_flight() + 1 >= most {
+        let Place { due: ended, binding, added } = place;
+        let (prefix, now) = (store::due_prefix(T::KIND), self.clock.now());
+        let page = self.store.scan(Table::Due, &prefix, Some(ended), MOST_BEHIND).await?;
+        if self.in_flight() + 1 >= most || self.added.load(Ordering::SeqCst) != *added {
             return Ok(None);
         }
-        let (prefix, now) = (store::due_prefix(T::KIND), self.clock.now());
-        let page = self.store.scan(Table::Due, &prefix, Some(behind), MOST_BEHIND).await?;
         for (due, of_binding) in page.entries {
             let Some((at, key)) = store::due_at(&due) else { continue };
             if at > now {
                 break;
             }
-            if of_binding != binding.0.as_bytes() || due == behind {
+            if of_binding != binding.0.as_bytes() || due == *ended {
                 continue;
             }
-            // Of those that others work on none is read.
+            // What others work on is not read.
             let Some(lease) = self.leases.take(key, binding.0, most_of_binding).await? else {
                 continue;
             };
             if let Some(item) = self.due_record(&due, key).await? {
-                return Ok(Some(Taken { item, _lease: lease }));
+                return Ok(Some(Taken { item, _lease: lease, added: *added }));
             }
         }
         Ok(None)

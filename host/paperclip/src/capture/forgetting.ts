@@ -5,7 +5,7 @@ import { MemhostError, saying } from "../memhost/client";
 import type { Memory, Source } from "../memory";
 import type { Host } from "../paperclip/host";
 import { sourceOf } from "./deliver";
-import type { Gone, Sources } from "./sources";
+import { GONE, type Gone, type Sources } from "./sources";
 
 export class Forgetting {
   constructor(
@@ -16,7 +16,12 @@ export class Forgetting {
   ) {}
 
   async run(settings: (companyId: string) => Settings): Promise<void> {
-    await this.forget(await this.sources.gone());
+    const failed: string[] = [];
+    for (let found = GONE; found === GONE; ) {
+      const gone = await this.sources.gone(failed);
+      found = gone.length;
+      failed.push(...(await this.forget(gone)));
+    }
     await this.companiesThatAreGone(settings);
   }
 
@@ -25,15 +30,21 @@ export class Forgetting {
     await this.forget(await this.sources.deletedComments(since));
   }
 
-  private async forget(everything: Gone[]): Promise<void> {
+  /** Answers the companies that have something left. */
+  private async forget(everything: Gone[]): Promise<string[]> {
+    const failed: string[] = [];
     const byCompany = new Map<string, Gone[]>();
     for (const gone of everything) byCompany.set(gone.company_id, [...(byCompany.get(gone.company_id) ?? []), gone]);
     for (const [companyId, all] of byCompany) {
       try {
-        if (!(await this.memory.forgetSources(companyId, all.map(asSource)))) continue;
+        if (!(await this.memory.forgetSources(companyId, all.map(asSource)))) {
+          failed.push(companyId);
+          continue;
+        }
       } catch (error) {
         if (error instanceof MemhostError && error.code !== "company_erased") {
           this.host.logger.warn("what was deleted could not be forgotten yet", { companyId, error: saying(error) });
+          failed.push(companyId);
           continue;
         }
         if (!(error instanceof MemhostError)) throw error;
@@ -49,6 +60,7 @@ export class Forgetting {
       for (const gone of all) if (gone.kind === "issue") await this.ledger.forgetIssue(companyId, gone.id);
       this.host.logger.info("forgot what was deleted", { companyId, count: all.length });
     }
+    return failed;
   }
 
   /** A deleted company is erased after its grace period. One that comes back in time keeps its memory. */

@@ -130,7 +130,8 @@ export function ofDocument(row: DocumentRow, text: DocumentText): Item {
   const made = events(
     `document:${row.id}`,
     `r${text.revisionNumber}`,
-    row.known !== null || text.revisionNumber > 1,
+    // Also a first revision: a document of this key may have been deleted, and it has the same source.
+    true,
     text.body,
     {
       hookKind: "issue_document_capture",

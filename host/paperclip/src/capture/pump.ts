@@ -91,7 +91,7 @@ export class Pump {
   }
 
   private async round(everything: boolean): Promise<void> {
-    await this.backfill.enrol();
+    for (const [companyId, why] of await this.backfill.enrol()) this.hold(companyId, why);
     const since = everything ? null : new Date(Date.now() - QUICK_MS);
     await this.pages(
       (asked) => this.sources.comments(asked),

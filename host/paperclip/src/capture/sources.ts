@@ -50,6 +50,13 @@ export interface Gone {
 const PAGE_BYTES = 4_000_000;
 const PAGE_ROWS = 1000;
 
+/** How much of a run's output is looked for, and in how much of a comment: the search takes one times the other. */
+const START = 64;
+const WITHIN = 4000;
+
+/** What is forgotten at a time. */
+export const GONE = 1000;
+
 /** Documents that Paperclip writes for itself. */
 export const OWN_DOCUMENTS = ["continuation-summary", "pipeline-case-body"];
 
@@ -79,7 +86,7 @@ export class Sources {
          SELECT s.*, s.changed_at::text AS place, l.status AS known, sum(${text}) OVER (ORDER BY s.changed_at, s.id) - ${text} AS bytes_before
          FROM (${source}) s
          LEFT JOIN LATERAL (${this.ledger.row(kind, "s.id")}) l ON true
-         LEFT JOIN ${this.ledger.namespace}.companies k ON k.store = $1 AND k.company_id = s.company_id
+         JOIN ${this.ledger.namespace}.companies k ON k.store = $1 AND k.company_id = s.company_id AND k.enrolled
          WHERE (k.backfill_after IS NULL OR s.changed_at >= k.backfill_after) AND s.moved_at >= $2::timestamptz AND NOT jsonb_exists($3::jsonb, s.company_id::text)
            AND ($4::text IS NULL OR (s.changed_at, s.id) > ($4::timestamptz, $5::text)) AND ${this.missing}
        ) q WHERE q.bytes_before < ${PAGE_BYTES} ORDER BY q.changed_at, q.id LIMIT ${PAGE_ROWS}`,
@@ -114,13 +121,15 @@ export class Sources {
       "run",
       `SELECT p.*, md5(p.status || coalesce(p.body, '')) AS revision
        FROM (SELECT o.id, o.company_id, o.agent_id, o.run_id, o.status, o.changed_at, o.moved_at, i.id AS issue_id, i.project_id,
-         CASE WHEN EXISTS (SELECT 1 FROM public.issue_comments c WHERE c.issue_id = i.id AND c.deleted_at IS NULL
-           AND coalesce(c.created_by_run_id, c.derived_created_by_run_id)::text = o.id AND position(btrim(o.body, ' ' || chr(9) || chr(10) || chr(13)) in c.body) > 0)
+         CASE WHEN EXISTS (SELECT 1 FROM public.issue_comments c WHERE c.issue_id = i.id AND c.deleted_at IS NULL AND c.author_type IS DISTINCT FROM 'system'
+           AND coalesce(c.author_agent_id, c.derived_author_agent_id) = o.agent_id AND coalesce(c.created_by_run_id, c.derived_created_by_run_id)::text = o.id
+           AND position(left(o.output, ${START}) in left(c.body, ${WITHIN})) > 0
+           AND starts_with(substr(c.body, position(left(o.output, ${START}) in left(c.body, ${WITHIN}))), o.output))
          THEN NULL ELSE o.body END AS body
-       FROM (SELECT r.id::text AS id, r.company_id, r.agent_id, r.id::text AS run_id, r.status, r.finished_at AS changed_at, greatest(r.finished_at, r.updated_at) AS moved_at,
+       FROM (SELECT r.*, btrim(r.body, ' ' || chr(9) || chr(10) || chr(13)) AS output FROM (SELECT r.id::text AS id, r.company_id, r.agent_id, r.id::text AS run_id, r.status, r.finished_at AS changed_at, greatest(r.finished_at, r.updated_at) AS moved_at,
            coalesce(nullif(r.result_json->>'result', ''), nullif(r.result_json->>'summary', ''), nullif(r.result_json->>'stdout', ''), nullif(r.stdout_excerpt, '')) AS body,
            coalesce(r.native_issue_id::text, r.context_snapshot->>'issueId') AS issue
-         FROM public.heartbeat_runs r WHERE r.finished_at IS NOT NULL) o
+         FROM public.heartbeat_runs r WHERE r.finished_at IS NOT NULL) r) o
        LEFT JOIN public.issues i ON i.id::text = o.issue AND i.company_id = o.company_id) p`,
       asked,
     );
@@ -150,20 +159,27 @@ export class Sources {
     );
   }
 
-  /** What the ledger has of a company and Paperclip has no more. Companies that are gone as a whole are not in it. */
-  gone(): Promise<Gone[]> {
+  /**
+   * What the ledger has of a company and Paperclip has no more, at most 1,000; without companies that could not forget. A
+   * document that was made again has the source of the one before, and takes its place. Companies that are gone as a
+   * whole are not in it.
+   */
+  gone(without: string[]): Promise<Gone[]> {
     const { namespace, store } = this.ledger;
+    const of = (kind: string): string =>
+      ` FROM ${namespace}.ledger l JOIN public.companies k ON k.id = l.company_id WHERE l.store = $1 AND l.status IN ('sent', 'waiting')` +
+      ` AND NOT jsonb_exists($2::jsonb, l.company_id::text) AND ${kind}`;
     const kept = (kind: string): string =>
-      `SELECT l.kind, l.source_id AS id, l.company_id, l.issue_id, l.document_key FROM ${namespace}.ledger l JOIN public.companies k ON k.id = l.company_id` +
-      ` WHERE l.store = $1 AND l.kind = '${kind}' AND l.status IN ('sent', 'waiting')`;
+      `SELECT l.kind, l.source_id AS id, l.company_id, l.issue_id, l.document_key${of(`l.kind = '${kind}'`)}`;
     return this.host.db.query(
       `${kept("comment")} AND NOT EXISTS (SELECT 1 FROM public.issue_comments c WHERE c.id = l.source_id::uuid AND c.deleted_at IS NULL)
        UNION ALL ${kept("document")} AND NOT EXISTS (SELECT 1 FROM public.issue_documents d WHERE d.document_id = l.source_id::uuid)
+         AND NOT EXISTS (SELECT 1 FROM public.issue_documents d WHERE d.issue_id = l.issue_id AND d.key = l.document_key)
        UNION ALL ${kept("run")} AND NOT EXISTS (SELECT 1 FROM public.heartbeat_runs r WHERE r.id = l.source_id::uuid)
-       UNION ALL SELECT DISTINCT 'issue', l.issue_id::text, l.company_id, l.issue_id, NULL FROM ${namespace}.ledger l JOIN public.companies k ON k.id = l.company_id
-         WHERE l.store = $1 AND l.issue_id IS NOT NULL AND l.status IN ('sent', 'waiting') AND NOT EXISTS (SELECT 1 FROM public.issues i WHERE i.id = l.issue_id)
-       LIMIT 1000`,
-      [store],
+       UNION ALL SELECT DISTINCT 'issue', l.issue_id::text, l.company_id, l.issue_id, NULL${of("l.issue_id IS NOT NULL")}
+         AND NOT EXISTS (SELECT 1 FROM public.issues i WHERE i.id = l.issue_id)
+       LIMIT ${GONE}`,
+      [store, JSON.stringify(without)],
     );
   }
 

@@ -8,7 +8,7 @@ const CLOSING = "</memhost-recall>";
 
 /** Marks recalled text, so that it is not remembered as something new when it comes back in a run's output. */
 export function marked(recalled: string): string {
-  return recalled === "" ? "" : `${OPENING}\n${recalled.replaceAll(CLOSING, "").replaceAll(OPENING, "")}\n${CLOSING}`;
+  return recalled === "" ? "" : `${OPENING}\n${recalled.replaceAll(/memhost-recall/gi, "memhost recall")}\n${CLOSING}`;
 }
 
 /** Removes recalled blocks, also within JSON strings, and one that was cut off at the end of an excerpt. */

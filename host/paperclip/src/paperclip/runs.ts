@@ -1,4 +1,5 @@
 // What a run is about, from Paperclip's tables. A caller says which run; the rest is read, never believed.
+import { named } from "../capture/text";
 import type { Host } from "./host";
 
 export interface Run {
@@ -89,5 +90,8 @@ export async function withNames(host: Host, companyId: string, text: string): Pr
     companyId,
     (text.match(ANY_ID) ?? []).map((id) => id.toLowerCase()),
   );
-  return text.replace(ANY_ID, (id) => names.get(id.toLowerCase())?.name ?? id);
+  return text.replace(ANY_ID, (id) => {
+    const name = names.get(id.toLowerCase())?.name;
+    return name === undefined ? id : named(name);
+  });
 }

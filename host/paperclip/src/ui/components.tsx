@@ -87,7 +87,7 @@ export const Quiet = ({ children }: { children: ReactNode }) => (
 export function Trouble({ children }: { children: ReactNode }) {
   return (
     <p
-      role="status"
+      role="alert"
       className="rounded-md border border-border p-3 text-sm"
       style={{ borderColor: "var(--destructive)", color: "var(--destructive)" }}
     >

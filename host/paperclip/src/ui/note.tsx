@@ -16,7 +16,10 @@ export function Note({
   const toast = usePluginToast();
   const [text, setText] = useState("");
   const [who, setWho] = useState("company");
+  const [saves, setSaves] = useState(false);
   const save = async (): Promise<void> => {
+    if (saves) return;
+    setSaves(true);
     try {
       await note({ companyId, text, who });
       toast({ title: "Noted", tone: "success" });
@@ -25,6 +28,7 @@ export function Note({
     } catch (error) {
       toast({ title: said(error), tone: "error" });
     }
+    setSaves(false);
   };
   return (
     <Card title="Remember something">
@@ -47,7 +51,7 @@ export function Note({
             className={INPUT}
             style={{ minWidth: 0 }}
             value={who}
-            aria-label="Who is answered it"
+            aria-label="Who may read it"
             onChange={(event) => setWho(event.target.value)}
           >
             <option value="company">Everybody in the company</option>
@@ -58,7 +62,7 @@ export function Note({
               </option>
             ))}
           </select>
-          <Button tone="main" disabled={text.trim() === ""}>
+          <Button tone="main" disabled={saves || text.trim() === ""}>
             Remember
           </Button>
         </div>

@@ -1,7 +1,13 @@
 // The page of a company's memory: how it is, what needs attention, search, and everything that is remembered.
-import { usePluginAction, usePluginData, useHostNavigation, type PluginPageProps } from "@paperclipai/plugin-sdk/ui";
-import { useState } from "react";
-import { Button, Card, Figure, Quiet, Trouble, useAsked, INPUT } from "./components";
+import {
+  usePluginAction,
+  usePluginData,
+  usePluginToast,
+  useHostNavigation,
+  type PluginPageProps,
+} from "@paperclipai/plugin-sdk/ui";
+import { useEffect, useState } from "react";
+import { Button, Card, Figure, Quiet, Trouble, useAsked, INPUT, said } from "./components";
 import { ExplorerLink } from "./explorer";
 import { Memories } from "./memories";
 import { Note } from "./note";
@@ -14,6 +20,11 @@ export const cents = (value: number): string => `$${(value / 100).toFixed(2)}`;
 export function MemoryPage({ context }: PluginPageProps) {
   const companyId = context.companyId;
   const { data, error, loading, refresh } = usePluginData<Overview>("overview", { companyId });
+  const [changes, setChanges] = useState(0);
+  const changed = (): void => {
+    setChanges((before) => before + 1);
+    refresh();
+  };
   if (companyId === null) return <Quiet>Choose a company to see its memory.</Quiet>;
   if (error !== null) return <Trouble>{error.message}</Trouble>;
   if (data === null) return <Quiet>{loading ? "Reading memory…" : "There is nothing to show."}</Quiet>;
@@ -31,9 +42,9 @@ export function MemoryPage({ context }: PluginPageProps) {
         <Figure label="Cost this month" value={cents(data.costs?.monthCents ?? 0)} />
       </div>
       <Attention companyId={companyId} overview={data} onChanged={refresh} />
-      <Search companyId={companyId} onChanged={refresh} />
-      <Note companyId={companyId} agents={data.agents} onChanged={refresh} />
-      <Everything companyId={companyId} onChanged={refresh} />
+      <Search companyId={companyId} onChanged={changed} />
+      <Note companyId={companyId} agents={data.agents} onChanged={changed} />
+      <Everything companyId={companyId} changes={changes} onChanged={changed} />
       <Recalls overview={data} />
     </div>
   );
@@ -50,6 +61,9 @@ function Attention({
 }) {
   const retry = usePluginAction("retry");
   const backfill = usePluginAction("backfill");
+  const toast = usePluginToast();
+  const act = (action: ReturnType<typeof usePluginAction>): void =>
+    void action({ companyId }).then(onChanged, (error: unknown) => toast({ title: said(error), tone: "error" }));
   const navigation = useHostNavigation();
   const waiting = overview.backlog.filter(
     ({ kind, count }) => count > 0 && (kind !== "document" || overview.enabled !== null),
@@ -65,11 +79,7 @@ function Attention({
   return (
     <Card
       title="Needs attention"
-      aside={
-        overview.attention.length === 0 ? null : (
-          <Button onClick={() => void retry({ companyId }).then(onChanged)}>Try again</Button>
-        )
-      }
+      aside={overview.attention.length === 0 ? null : <Button onClick={() => act(retry)}>Try again</Button>}
     >
       <ul style={{ display: "grid", gap: 6 }}>
         {overview.enabled === null ? (
@@ -96,13 +106,13 @@ function Attention({
         {overview.backfill.waits ? (
           <li className="flex items-center gap-2 flex-wrap">
             <span>
-              This company&apos;s memory is metered, so its past waits for you;{" "}
+              Memory of this company costs money, so what was written before is taken in only when you say so.{" "}
               {overview.backfill.estimateCents === null
-                ? "what it will cost is not known yet"
-                : `it will cost about ${cents(overview.backfill.estimateCents)}`}
+                ? "What it will cost is not known yet"
+                : `It will cost about ${cents(overview.backfill.estimateCents)}`}
               .
             </span>
-            <Button onClick={() => void backfill({ companyId }).then(onChanged)}>Take in the past</Button>
+            <Button onClick={() => act(backfill)}>Take in the past</Button>
           </li>
         ) : null}
         {overview.attention.map((item) => (
@@ -126,13 +136,16 @@ function Search({ companyId, onChanged }: { companyId: string; onChanged: () => 
   const [marked, setMarked] = useState<string | null>(null);
   const found = useAsked<Found>("search", { companyId });
   const mark = usePluginAction("mark");
-  const ask = (): void => {
+  const [asked, setAsked] = useState("");
+  const ask = (query: string): void => {
     setMarked(null);
+    setAsked(query);
     if (query.trim() !== "") void found.ask({ query });
   };
   const say = (helpful: boolean): void =>
-    void mark({ companyId, recallId: found.data?.id, helpful }).then(() =>
-      setMarked(helpful ? "Marked as helpful." : "Marked as not helpful."),
+    void mark({ companyId, recallId: found.data?.id, helpful }).then(
+      () => setMarked(helpful ? "Marked as helpful." : "Marked as not helpful."),
+      (error: unknown) => setMarked(`Not marked: ${said(error)}`),
     );
   return (
     <Card title="Search">
@@ -141,7 +154,7 @@ function Search({ companyId, onChanged }: { companyId: string; onChanged: () => 
         style={{ marginBottom: 12 }}
         onSubmit={(event) => {
           event.preventDefault();
-          ask();
+          ask(query);
         }}
       >
         <input
@@ -152,7 +165,7 @@ function Search({ companyId, onChanged }: { companyId: string; onChanged: () => 
           placeholder="What does the company remember about…"
           onChange={(event) => setQuery(event.target.value)}
         />
-        <Button tone="main" disabled={found.loading}>
+        <Button tone="main" disabled={found.loading || query.trim() === ""}>
           Search
         </Button>
       </form>
@@ -165,7 +178,7 @@ function Search({ companyId, onChanged }: { companyId: string; onChanged: () => 
             companyId={companyId}
             memories={found.data.memories}
             onChanged={() => {
-              ask();
+              ask(asked);
               onChanged();
             }}
           />
@@ -186,29 +199,31 @@ function Search({ companyId, onChanged }: { companyId: string; onChanged: () => 
   );
 }
 
-function Everything({ companyId, onChanged }: { companyId: string; onChanged: () => void }) {
+/** `changes` counts what was changed on this page: the list is read again. */
+function Everything({ companyId, changes, onChanged }: { companyId: string; changes: number; onChanged: () => void }) {
   const [cursor, setCursor] = useState<string | null>(null);
   const page = useAsked<{ memories: Shown[]; cursor: string | null }>(
     "browse",
     { companyId, ...(cursor === null ? {} : { cursor }) },
     true,
   );
+  const { ask } = page;
+  useEffect(() => {
+    if (changes > 0) void ask();
+  }, [ask, changes]);
   return (
-    <Card title="Everything that is remembered">
+    <Card title="Everything that you may read">
       {page.error === null ? null : <Trouble>{page.error}</Trouble>}
       {page.data === null ? (
         <Quiet>{page.loading ? "Reading…" : ""}</Quiet>
       ) : page.data.memories.length === 0 ? (
-        <Quiet>Nothing is remembered yet. Write a comment, and it is here.</Quiet>
+        <Quiet>
+          {cursor === null
+            ? "Nothing is remembered yet. A comment is here a few seconds after it was written; reload the page then."
+            : "There is nothing more."}
+        </Quiet>
       ) : (
-        <Memories
-          companyId={companyId}
-          memories={page.data.memories}
-          onChanged={() => {
-            void page.ask();
-            onChanged();
-          }}
-        />
+        <Memories companyId={companyId} memories={page.data.memories} onChanged={onChanged} />
       )}
       <div className="flex gap-2" style={{ marginTop: 8 }}>
         {cursor === null ? null : <Button onClick={() => setCursor(null)}>From the beginning</Button>}

@@ -2,6 +2,7 @@
 import { usePluginData, usePluginToast, type PluginSettingsPageProps } from "@paperclipai/plugin-sdk/ui";
 import { useEffect, useState } from "react";
 import { Button, Card, Field, Quiet, said, Trouble, useAsked } from "./components";
+import { problemsOf } from "../config";
 import type { SettingsAnswer, Steps } from "./shapes";
 
 /** A call of Paperclip with the session of this browser. */
@@ -26,6 +27,8 @@ async function change(companyId: string, by: (row: Record<string, unknown>) => v
   );
   const row: Record<string, unknown> = { ...saved?.configJson };
   by(row);
+  const problems = problemsOf(row);
+  if (problems.length > 0) throw new Error(problems.join("; "));
   await paperclip("POST", "/plugins/memhost/config", { companyId, configJson: row });
 }
 
@@ -39,7 +42,9 @@ export function MemorySettings({ context }: PluginSettingsPageProps) {
     <div className="space-y-4" style={{ maxWidth: 720 }}>
       <Card title="State">
         <p>{data.health.message}</p>
-        <Quiet>Data: {data.directory}</Quiet>
+        <Quiet>
+          {data.settings.memhostUrl === null ? `Data: ${data.directory}` : `Its data is at ${data.settings.memhostUrl}`}
+        </Quiet>
       </Card>
       <Enable companyId={companyId} settings={data} onChanged={refresh} />
       <Form companyId={companyId} settings={data} onChanged={refresh} />
@@ -58,10 +63,13 @@ function Enable({ companyId, settings, onChanged }: Part) {
   const on = useAsked<Steps>("enable", { companyId });
   const off = useAsked<Steps>("disable", { companyId });
   const [trouble, setTrouble] = useState<string | null>(null);
-  const steps = on.data?.steps ?? off.data?.steps ?? [];
+  const [last, setLast] = useState<"on" | "off">("on");
+  const { data, error: failed } = last === "on" ? on : off;
+  const steps = data?.steps ?? [];
   const isOn = settings.enabled !== null;
   const enable = async (): Promise<void> => {
     setTrouble(null);
+    setLast("on");
     try {
       // The worker asks Paperclip where the settings say that it is, and nowhere else.
       if (settings.settings.paperclipUrl === null)
@@ -78,19 +86,27 @@ function Enable({ companyId, settings, onChanged }: Part) {
     <Card title={isOn ? "Enabled for this company" : "Enable for this company"}>
       <p>
         Comments and runs are remembered already. Enable adds documents, the agents&apos; tools, the skill, Claude and
-        Codex through the gateway, costs and activity. It can be undone.
+        Codex through the gateway, costs and activity. Undo takes the tools, the skill and the gateway&apos;s connection
+        back; documents, costs and activity go on.
       </p>
       <div className="flex gap-2" style={{ margin: "12px 0" }}>
         <Button tone="main" disabled={on.loading || off.loading} onClick={() => void enable()}>
           {isOn ? "Repeat Enable" : "Enable"}
         </Button>
         {isOn ? (
-          <Button disabled={on.loading || off.loading} onClick={() => void off.ask().then(onChanged)}>
+          <Button
+            disabled={on.loading || off.loading}
+            onClick={() => {
+              setTrouble(null);
+              setLast("off");
+              void off.ask().then(onChanged);
+            }}
+          >
             Undo
           </Button>
         ) : null}
       </div>
-      {(trouble ?? on.error ?? off.error) ? <Trouble>{trouble ?? on.error ?? off.error}</Trouble> : null}
+      {(trouble ?? failed) ? <Trouble>{trouble ?? failed}</Trouble> : null}
       <ul style={{ display: "grid", gap: 4 }}>
         {steps.map(({ step, done, says }) => (
           <li key={step} style={done ? {} : { color: "var(--destructive)" }}>
@@ -136,7 +152,9 @@ function Form({ companyId, settings: { settings, agents: hired, keyTrouble }, on
         if (boardToken !== null) row.boardToken = boardToken;
         if (memhostToken !== null) row.memhostToken = memhostToken;
         row.agents = agents;
-        row.eraseGraceSeconds = Math.round(Number(grace) * 3600);
+        if (grace.trim() === "") delete row.eraseGraceSeconds;
+        else if (!(Number(grace) >= 0)) throw new Error("Grace period in hours: write a number, such as 24");
+        else row.eraseGraceSeconds = Math.round(Number(grace) * 3600);
       });
       setKey("");
       setToken("");
@@ -176,7 +194,7 @@ function Form({ companyId, settings: { settings, agents: hired, keyTrouble }, on
         {keyTrouble === null ? null : <Trouble>{keyTrouble}</Trouble>}
         <Field
           label="Address of Paperclip in browsers"
-          help="Where the explorer's links lead, if browsers reach Paperclip at another address. For the whole Paperclip."
+          help="Where the explorer's links lead, if browsers reach Paperclip at another address. For all companies of this Paperclip."
           value={browser}
           onChange={setBrowser}
         />
@@ -216,7 +234,7 @@ function Form({ companyId, settings: { settings, agents: hired, keyTrouble }, on
         </fieldset>
         <Field
           label="Grace period in hours"
-          help="How long the memory of a deleted company is kept."
+          help="How long memory is kept after its company is deleted. Empty: 24. 0: it is erased at once."
           value={grace}
           onChange={setGrace}
         />

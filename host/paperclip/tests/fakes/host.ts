@@ -10,7 +10,7 @@ const here = import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathna
 export const NAMESPACE = "plugin_memhost_d7b1543049";
 
 const CORE = readFileSync(path.join(here, "core.sql"), "utf8");
-const MIGRATIONS = ["001_ledger", "002_lead", "003_source"]
+const MIGRATIONS = ["001_ledger", "002_lead", "003_source", "004_enrolled"]
   .map((name) => readFileSync(path.join(here, `../../migrations/${name}.sql`), "utf8"))
   .join(";");
 

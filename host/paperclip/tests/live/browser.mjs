@@ -53,7 +53,7 @@ async function pages_in_a_browser(world) {
     const picture = (name) => page.screenshot({ path: path.join(pictures, `${name}.png`) });
     await page.goto(`${URL_OF}/${prefix}/memory`);
     await page.getByRole("heading", { name: "Memory", exact: true }).waitFor();
-    await page.getByText("Everything that is remembered").waitFor();
+    await page.getByText("Everything that you may read").waitFor();
     await page.getByLabel("Search memory").fill("Where do the gulls nest?");
     await page.getByRole("button", { name: "Search", exact: true }).click();
     await page.locator("[data-memory]").filter({ hasText: "east pier" }).first().waitFor();
@@ -61,7 +61,7 @@ async function pages_in_a_browser(world) {
     await page.getByText("Marked as helpful.").waitFor();
     await picture("page");
     await page.getByLabel("What to remember").fill("Only I know where the gulls sleep.");
-    await page.getByLabel("Who is answered it").selectOption({ label: "Only me" });
+    await page.getByLabel("Who may read it").selectOption({ label: "Only me" });
     await page.getByRole("button", { name: "Remember", exact: true }).click();
     await page.getByText("Noted").waitFor();
     await explorer_and_back(world, page, issue);
@@ -197,7 +197,7 @@ async function pages_fit_every_window(world) {
         await look("dashboard");
         await page.getByText("Open memory").click();
         await page
-          .getByText("Everything that is remembered")
+          .getByText("Everything that you may read")
           .waitFor()
           .catch((error) => {
             throw new Error(`Open memory led to ${page.url()}: ${error.message}`);

@@ -53,7 +53,7 @@ async function ask(method, route, cookie, body) {
 }
 
 const isDenied = ({ status, text }) =>
-  status === 401 || status === 403 || /only .*of the company may do this/.test(text);
+  status === 401 || status === 403 || /only .*of this company may do this/.test(text);
 
 async function every_action_and_route_is_for_its_roles(world) {
   const { ACTIONS, ROUTES, ROLES } = await table();

@@ -53,7 +53,7 @@ export class World {
   page = async (company, key, params = {}) =>
     (await api("POST", "/plugins/memhost/bridge/data", { key, companyId: company, params })).data;
   status = (company = this.alpha) => api("GET", `/plugins/memhost/api/status?companyId=${company}`);
-  up = () => until("memhost is up", async () => (await this.status()).details.phase === "up");
+  up = () => until("memhost is up", async () => (await this.status()).details.phase === "up", 60_000);
   issue = async (company, title, more = {}) =>
     (await api("POST", `/companies/${company}/issues`, { title, ...more })).id;
   comment = async (issue, body) => (await api("POST", `/issues/${issue}/comments`, { body })).id;

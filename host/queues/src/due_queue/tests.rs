@@ -116,23 +116,34 @@ async fn the_next_record_is_of_the_same_binding_and_nobody_works_on_it() {
         queue.take_due(10, |chore| if chore.binding == 1 { 2 } else { 0 }).await.unwrap().0;
     let (third, first) = (round.pop().unwrap(), round.pop().unwrap());
     assert_eq!((first.item.number, third.item.number), (1, 3));
-    let (due, binding) = (first.due().unwrap(), first.item.binding_id());
-    assert!(queue.take_next(&due, binding, 10, 2).await.unwrap().is_none(), "the limit is reached");
+    let place = first.place().unwrap();
+    assert!(queue.take_next(&place, 10, 2).await.unwrap().is_none(), "the limit is reached");
     // The record itself is not the next one, although it is still due.
     drop(first);
-    let next = queue.take_next(&due, binding, 10, 2).await.unwrap().unwrap();
+    let next = queue.take_next(&place, 10, 2).await.unwrap().unwrap();
     assert_eq!(next.item.number, 4);
-    let due = next.due().unwrap();
+    let place = next.place().unwrap();
     drop(next);
-    assert!(
-        queue.take_next(&due, binding, 2, 2).await.unwrap().is_none(),
-        "the oldest comes first"
-    );
-    let last = queue.take_next(&due, binding, 10, 2).await.unwrap().unwrap();
+    assert!(queue.take_next(&place, 2, 2).await.unwrap().is_none(), "the oldest comes first");
+    let last = queue.take_next(&place, 10, 2).await.unwrap().unwrap();
     assert_eq!(last.item.number, 5);
-    let due = last.due().unwrap();
+    let place = last.place().unwrap();
     drop(last);
-    assert!(queue.take_next(&due, binding, 10, 2).await.unwrap().is_none(), "it is not due yet");
+    assert!(queue.take_next(&place, 10, 2).await.unwrap().is_none(), "it is not due yet");
+}
+
+#[tokio::test]
+async fn what_is_added_may_be_older_so_a_round_looks_for_it() {
+    let (_directory, queue) = queue();
+    for (number, second) in [(1, 10), (2, 30)] {
+        queue.accept(vec![chore(number, 1, second)]).await.unwrap();
+    }
+    let first = queue.take_due(10, |_| 1).await.unwrap().0.pop().unwrap();
+    queue.accept(vec![chore(3, 1, 20)]).await.unwrap();
+    let place = first.place().unwrap();
+    drop(first);
+    assert!(queue.take_next(&place, 10, 1).await.unwrap().is_none());
+    assert_eq!(numbers(&queue.take_due(10, |_| 1).await.unwrap()), [1]);
 }
 
 #[tokio::test]
