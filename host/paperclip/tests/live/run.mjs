@@ -15,7 +15,7 @@ import * as roles from "./roles.mjs";
 import * as servers from "./servers.mjs";
 
 const wanted = process.argv.slice(2);
-const steps = [capture, browser, enable, gateway, edges, metered, figures, lifecycle, servers, authenticated, roles]
+const steps = [capture, browser, enable, gateway, edges, metered, figures, servers, lifecycle, authenticated, roles]
   .flatMap(({ STEPS }) => STEPS.map((step) => [step.name, step]))
   .filter(([name]) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
 const server = new Server();
