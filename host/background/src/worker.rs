@@ -162,15 +162,15 @@ impl Background {
             let Some(place) = taken.place() else { break };
             let (company, bytes) = (taken.item.company_id.clone(), size_of_material(&taken.item));
             in_turn(company.as_str(), bytes, Arc::clone(&self).attempt(taken)).await;
-            let goes_on = !self.is_shutting_down.load(Ordering::Relaxed)
-                && self.store.disk().level == DiskLevel::Plenty;
-            let most = self.most_of_a_binding(&company);
-            if !goes_on {
+            if self.is_shutting_down.load(Ordering::Relaxed)
+                || self.store.disk().level != DiskLevel::Plenty
+            {
                 break;
             }
+            let most = self.most_of_a_binding(&company);
             match self.deliveries.take_next(&place, AT_ONCE, most).await {
                 Ok(Some(next)) => taken = next,
-                // A round says what is wrong.
+                // The round that follows reports a store that fails.
                 Ok(None) | Err(_) => break,
             }
         }

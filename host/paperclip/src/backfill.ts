@@ -22,8 +22,8 @@ export class Backfill {
   ) {}
 
   /**
-   * Gives each company that is new its row, which says whether its past is taken in. Answers why companies wait for it:
-   * before that nothing of them is taken in, because it could cost something.
+   * Gives each new company its row, which says whether its past is taken in. Nothing of a company is taken in before,
+   * because it could cost something. Answers the companies that could not be asked, with the reason.
    */
   async enrol(): Promise<Map<string, string>> {
     const waiting = new Map<string, string>();
@@ -65,7 +65,7 @@ export interface Backlog {
 /** Counts what Paperclip has of a company, capture takes, and the ledger does not have. */
 export async function preview(plugin: Context, companyId: string): Promise<Backlog[]> {
   const { store } = plugin.ledger;
-  const known = (kind: Kind, id: string): string => `LEFT JOIN LATERAL (${plugin.ledger.row(kind, id)}) l ON true`;
+  const known = (kind: Kind, id: string): string => `LEFT JOIN LATERAL (${plugin.ledger.lookup(kind, id)}) l ON true`;
   return plugin.ctx.db.query<Backlog>(
     `SELECT 'comment' AS kind, count(*)::int AS count, coalesce(sum(octet_length(c.body)), 0)::int AS bytes FROM public.issue_comments c
        ${known("comment", "c.id::text")} WHERE c.company_id = $2::uuid AND c.deleted_at IS NULL AND c.author_type IS DISTINCT FROM 'system' AND l.source_id IS NULL

@@ -72,7 +72,7 @@ export function settingsOf(row: Record<string, unknown> | null | undefined): Set
   };
 }
 
-/** What is wrong with a row. Paperclip saves it all the same, so the settings page asks before. */
+/** What is wrong with a row. Paperclip would save it all the same, so the settings page checks it first. */
 export function problemsOf(row: Record<string, unknown>): string[] {
   const problems: string[] = [];
   for (const field of ["paperclipUrl", "browserUrl", "memhostUrl"] as const) {

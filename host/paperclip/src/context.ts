@@ -23,7 +23,7 @@ export interface Worker extends Context {
   readonly spending: { readonly error: string | null };
   /** Why what a company sends waits; null: it does not. */
   held(companyId: string): string | null;
-  /** For people of a company without what other companies wait for. */
+  /** With a company: as its people may read it, without the troubles of other companies. */
   health(companyId?: string): PluginHealthDiagnostics;
   /** Looks at Paperclip's tables soon. */
   wake(everything: boolean): void;

@@ -93,8 +93,8 @@ export class Ledger {
     );
   }
 
-  /** The query of one row, for LATERAL; `$1` is the store. Written like this, it fits the index of `source_id` and no other. */
-  row(kind: Kind, sourceId: string): string {
+  /** A query of the row of one source, for LATERAL; `$1` is the store. Only the index of `source_id` fits it. */
+  lookup(kind: Kind, sourceId: string): string {
     return `SELECT * FROM ${this.namespace}.ledger own WHERE own.source_id = ${sourceId} AND own.kind || '' = '${kind}' AND own.store || '' = $1 LIMIT 1`;
   }
 
@@ -150,7 +150,16 @@ export class Ledger {
     );
   }
 
-  /** The time of Paperclip's database, which all servers and rows have. */
+  /** The companies of Paperclip that have settings, saved at whichever server. Paperclip logs an error for a question about another one. */
+  async configured(): Promise<string[]> {
+    const rows = await this.host.db.query<{ id: string }>(
+      `SELECT DISTINCT k.company_id::text AS id FROM ${this.namespace}.companies k JOIN public.companies c ON c.id = k.company_id WHERE k.settings IS NOT NULL`,
+      [],
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  /** The time of Paperclip's database: the clocks of its servers may differ. */
   async now(): Promise<string> {
     const [row] = await this.host.db.query<{ now: string }>("SELECT now()::text AS now", []);
     return row?.now ?? new Date().toISOString();

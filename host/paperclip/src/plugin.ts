@@ -188,7 +188,7 @@ export class MemhostPlugin implements Worker {
   private async reread(): Promise<void> {
     if (Date.now() - this.rereadAt < FOLLOW_MS) return;
     this.rereadAt = Date.now();
-    for (const { id } of await this.companies()) {
+    for (const id of new Set([...this.told.keys(), ...(await this.ledger.configured())])) {
       const told = this.told.get(id);
       const row = await this.ctx.config.get(id).catch(() => null);
       if (row !== null && told === this.told.get(id) && JSON.stringify(row) !== told) await this.configChanged(row, id);

@@ -1,12 +1,13 @@
-// What members and agents may try, and what happens by chance: nobody's memory is lost, spent or shown by it.
+// What members and agents may try, or happens by chance, loses nobody's memory, spends nothing and shows nothing.
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Pump } from "../src/capture/pump";
 import { marked, withoutRecalled } from "../src/capture/text";
 import { settingsOf } from "../src/config";
-import { Ledger } from "../src/ledger";
-import { Memory } from "../src/memory";
-import { FakeHost } from "./fakes/host";
-import { FakeMemhost } from "./fakes/memhost";
+import type { Ledger } from "../src/ledger";
+import type { Memory } from "../src/memory";
+import type { FakeHost } from "./fakes/host";
+import type { FakeMemhost } from "./fakes/memhost";
+import { room } from "./fakes/room";
 
 let fake: FakeHost;
 let memhost: FakeMemhost;
@@ -17,11 +18,7 @@ let alpha: string;
 let issue: string;
 
 beforeEach(async () => {
-  [fake, memhost] = await Promise.all([FakeHost.make(), new FakeMemhost().start()]);
-  memory = new Memory();
-  memory.up(memhost.address);
-  ledger = new Ledger(fake.host);
-  await ledger.use("store-1", "/nowhere");
+  ({ fake, memhost, memory, ledger } = await room());
   const settings = settingsOf(null);
   pump = new Pump({
     host: fake.host,

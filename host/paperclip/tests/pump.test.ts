@@ -5,11 +5,12 @@ import { preview } from "../src/backfill";
 import { Budgets } from "../src/budgets";
 import { settingsOf, type Settings } from "../src/config";
 import type { Context } from "../src/context";
-import { Ledger } from "../src/ledger";
-import { Memory } from "../src/memory";
+import type { Ledger } from "../src/ledger";
+import type { Memory } from "../src/memory";
 import type { Host } from "../src/paperclip/host";
-import { FakeHost } from "./fakes/host";
-import { FakeMemhost } from "./fakes/memhost";
+import type { FakeHost } from "./fakes/host";
+import type { FakeMemhost } from "./fakes/memhost";
+import { room } from "./fakes/room";
 
 let fake: FakeHost;
 let memhost: FakeMemhost;
@@ -34,11 +35,7 @@ const rows = async (): Promise<{ kind: string; status: string; error: string | n
   ).rows;
 
 beforeEach(async () => {
-  [fake, memhost] = await Promise.all([FakeHost.make(), new FakeMemhost().start()]);
-  memory = new Memory();
-  memory.up(memhost.address);
-  ledger = new Ledger(fake.host);
-  await ledger.use("store-1", "/nowhere");
+  ({ fake, memhost, memory, ledger } = await room());
   settings = settingsOf(null);
   alpha = await fake.company("Alpha");
   beta = await fake.company("Beta");
@@ -282,23 +279,26 @@ test("a row of the ledger is found by its source, whatever PostgreSQL knows of i
     [alpha],
   );
   await fake.pg.exec(`BEGIN; UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE relname ~ '^(ledger|issue)'`);
-  const asked: [string, unknown[]][] = [];
-  const query = (sql: string, params: unknown[] = []) => (asked.push([sql, params]), fake.host.db.query(sql, params));
-  const host = { ...fake.host, db: { ...fake.host.db, query } } as Host;
-  const sources = new Sources(host, ledger);
-  const all = { since: null, without: [], after: null };
-  await sources.comments(all);
-  await sources.runs(all);
-  await sources.documents(alpha, all);
-  await sources.deletedComments(new Date(0));
-  await preview({ ctx: host, ledger, isConfigured: () => true } as unknown as Context, alpha);
-  expect(asked).toHaveLength(5);
-  for (const [sql, params] of asked) {
-    const plan = (await fake.pg.query<Record<string, string>>(`EXPLAIN ${sql}`, params)).rows.flatMap(Object.values);
-    expect(plan.join("\n")).toMatch(/ledger_source on ledger own.*\n.*Index Cond: \(source_id = /);
-    expect(plan.join("\n")).not.toMatch(/(ledger_pkey|ledger_company) on ledger/);
+  try {
+    const asked: [string, unknown[]][] = [];
+    const query = (sql: string, params: unknown[] = []) => (asked.push([sql, params]), fake.host.db.query(sql, params));
+    const host = { ...fake.host, db: { ...fake.host.db, query } } as Host;
+    const sources = new Sources(host, ledger);
+    const all = { since: null, without: [], after: null };
+    await sources.comments(all);
+    await sources.runs(all);
+    await sources.documents(alpha, all);
+    await sources.deletedComments(new Date(0));
+    await preview({ ctx: host, ledger, isConfigured: () => true } as unknown as Context, alpha);
+    expect(asked).toHaveLength(5);
+    for (const [sql, params] of asked) {
+      const plan = (await fake.pg.query<Record<string, string>>(`EXPLAIN ${sql}`, params)).rows.flatMap(Object.values);
+      expect(plan.join("\n")).toMatch(/ledger_source on ledger own.*\n.*Index Cond: \(source_id = /);
+      expect(plan.join("\n")).not.toMatch(/(ledger_pkey|ledger_company) on ledger/);
+    }
+  } finally {
+    await fake.pg.exec("ROLLBACK");
   }
-  await fake.pg.exec("ROLLBACK");
 });
 
 test("documents of configured companies are captured by revision; Paperclip's own are not", async () => {

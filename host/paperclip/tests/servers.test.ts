@@ -5,6 +5,7 @@ import path from "node:path";
 import type { PluginContext } from "@paperclipai/plugin-sdk";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Lead } from "../src/lead";
+import { Ledger } from "../src/ledger";
 import { MemhostPlugin } from "../src/plugin";
 import { FakeHost } from "./fakes/host";
 
@@ -92,6 +93,26 @@ test("the second server uses the memhost of the first, takes nothing in, and goe
   await until(() => second.memory.isUp && second.process.state.phase === "up");
   await until(() => second.pump.state.lastRound !== null || second.pump.state.error !== null);
 }, 30_000);
+
+test("a company's first settings that another server saved reach this one, and no other company is asked for", async () => {
+  const fake = await FakeHost.make();
+  const [alpha] = [await fake.company("Alpha"), await fake.company("Beta")];
+  const asked: string[] = [];
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "Date"] });
+  const plugin = server(fake, "here 1", async (company) => {
+    asked.push(company);
+    return { agents: ["b"] };
+  });
+  // The other server's ledger may be about another store.
+  const other = new Ledger(fake.host);
+  await other.use("elsewhere", null);
+  await other.setCompany(alpha, { settings: { agents: ["b"] } });
+  vi.spyOn(plugin, "recover").mockResolvedValue(true);
+  await vi.advanceTimersByTimeAsync(70_000);
+  vi.useRealTimers();
+  await until(() => plugin.settings(alpha).agents[0] === "b");
+  expect(new Set(asked)).toEqual(new Set([alpha]));
+});
 
 test("settings that were saved at another server reach this one", async () => {
   const fake = await FakeHost.make();

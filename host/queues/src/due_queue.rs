@@ -66,11 +66,11 @@ pub struct Taken<T> {
     /// As it was when it was taken.
     pub item: T,
     _lease: Lease,
-    /// How many times records had been added when it was looked for.
+    /// The count of additions when the queue was read for it.
     added: u64,
 }
 
-/// The place of a record in the queue, which is known when the record has ended.
+/// Where a record stood in the queue, kept until it has ended: the next one is looked for behind it.
 #[derive(Debug)]
 pub struct Place {
     due: Vec<u8>,
@@ -79,7 +79,7 @@ pub struct Place {
 }
 
 impl<T: Due> Taken<T> {
-    /// Where the next one is looked for. `None` if the record waits for nothing.
+    /// Where it stands in the queue. `None` if it is not due at any time.
     pub fn place(&self) -> Option<Place> {
         let key = key::<T>(self.item.company_id(), self.item.id());
         let due = store::due_key(T::KIND, self.item.due_at()?, &key);
@@ -118,8 +118,8 @@ pub struct DueQueue<T> {
     /// on is answered at its deadline: a store for several hosts reports such records through its
     /// change feed.
     moved: watch::Sender<u64>,
-    /// Counts twice for each addition of records, before and after it is stored: what is added can
-    /// be due before what is worked on.
+    /// Increased before and after records are added. They can be due before the ones in progress, so
+    /// [`DueQueue::take_next`] stops when this has changed.
     added: AtomicU64,
     records: PhantomData<fn() -> T>,
 }
@@ -390,10 +390,11 @@ impl<T: Due> DueQueue<T> {
         Ok((taken, None))
     }
 
-    /// Takes the next record of the same binding, in the place of one that has ended. A round would
-    /// read every entry of a long backlog for it. `None` leaves it to the next round: few entries
-    /// are read, records were added meanwhile, or this process works on `most` records, and then
-    /// the oldest comes first, whoever's it is.
+    /// Takes the next due record of the binding whose record at `place` has ended. It reads the few
+    /// entries behind that place, where [`DueQueue::take_due`] reads the whole backlog. `None` means
+    /// that `take_due` has to look: none of these can be taken, records were added since `place` was
+    /// read, or this process has no more than one of its `most` places left, which the oldest record
+    /// of any binding gets.
     ///
     /// # Errors
     /// Where the store fails.
@@ -403,10 +404,13 @@ impl<T: Due> DueQueue<T> {
         most: usize,
         most_of_binding: usize,
     ) -> Result<Option<Taken<T>>, StoreError> {
+        if self.in_flight() + 1 >= most {
+            return Ok(None);
+        }
         let Place { due: ended, binding, added } = place;
         let (prefix, now) = (store::due_prefix(T::KIND), self.clock.now());
         let page = self.store.scan(Table::Due, &prefix, Some(ended), MOST_BEHIND).await?;
-        if self.in_flight() + 1 >= most || self.added.load(Ordering::SeqCst) != *added {
+        if self.added.load(Ordering::SeqCst) != *added {
             return Ok(None);
         }
         for (due, of_binding) in page.entries {
@@ -417,7 +421,7 @@ impl<T: Due> DueQueue<T> {
             if of_binding != binding.0.as_bytes() || due == *ended {
                 continue;
             }
-            // What others work on is not read.
+            // A record that somebody else works on is not read.
             let Some(lease) = self.leases.take(key, binding.0, most_of_binding).await? else {
                 continue;
             };

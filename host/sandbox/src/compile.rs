@@ -44,7 +44,7 @@ impl Sandbox {
                     // The host needs its own component, also where no process can be started.
                     Err(error) if is_trusted => {
                         tracing::warn!(%error, "the built-in provider is compiled in the host's \
-                            process, because the compiler's failed");
+                            own process, because the compiler process failed");
                         blocking(move || in_process(&sandbox, &bytes)).await?
                     }
                     done => done?,

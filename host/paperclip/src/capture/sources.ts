@@ -50,11 +50,14 @@ export interface Gone {
 const PAGE_BYTES = 4_000_000;
 const PAGE_ROWS = 1000;
 
-/** How much of a run's output is looked for, and in how much of a comment: the search takes one times the other. */
+/**
+ * A run's output is found in a comment by its first characters, if they are near the comment's beginning. In whole texts
+ * the search takes the product of their lengths.
+ */
 const START = 64;
 const WITHIN = 4000;
 
-/** What is forgotten at a time. */
+/** The most that one query answers of what is gone. */
 export const GONE = 1000;
 
 /** Documents that Paperclip writes for itself. */
@@ -85,7 +88,7 @@ export class Sources {
       `SELECT q.* FROM (
          SELECT s.*, s.changed_at::text AS place, l.status AS known, sum(${text}) OVER (ORDER BY s.changed_at, s.id) - ${text} AS bytes_before
          FROM (${source}) s
-         LEFT JOIN LATERAL (${this.ledger.row(kind, "s.id")}) l ON true
+         LEFT JOIN LATERAL (${this.ledger.lookup(kind, "s.id")}) l ON true
          JOIN ${this.ledger.namespace}.companies k ON k.store = $1 AND k.company_id = s.company_id AND k.enrolled
          WHERE (k.backfill_after IS NULL OR s.changed_at >= k.backfill_after) AND s.moved_at >= $2::timestamptz AND NOT jsonb_exists($3::jsonb, s.company_id::text)
            AND ($4::text IS NULL OR (s.changed_at, s.id) > ($4::timestamptz, $5::text)) AND ${this.missing}
@@ -153,30 +156,29 @@ export class Sources {
   deletedComments(since: Date): Promise<Gone[]> {
     return this.host.db.query(
       `SELECT l.kind, l.source_id AS id, l.company_id, l.issue_id, l.document_key FROM public.issue_comments c
-       CROSS JOIN LATERAL (${this.ledger.row("comment", "c.id::text")}) l
+       CROSS JOIN LATERAL (${this.ledger.lookup("comment", "c.id::text")}) l
        WHERE c.deleted_at >= $2::timestamptz AND l.status IN ('sent', 'waiting') LIMIT 1000`,
       [this.ledger.store, since.toISOString()],
     );
   }
 
   /**
-   * What the ledger has of a company and Paperclip has no more, at most 1,000; without companies that could not forget. A
-   * document that was made again has the source of the one before, and takes its place. Companies that are gone as a
-   * whole are not in it.
+   * What the ledger has and Paperclip no longer has, at most `GONE` rows. It leaves out the companies in `without`, and
+   * those that are gone as a whole. A document that was made again has the source of the one before and takes its place.
    */
   gone(without: string[]): Promise<Gone[]> {
     const { namespace, store } = this.ledger;
-    const of = (kind: string): string =>
+    const where = (condition: string): string =>
       ` FROM ${namespace}.ledger l JOIN public.companies k ON k.id = l.company_id WHERE l.store = $1 AND l.status IN ('sent', 'waiting')` +
-      ` AND NOT jsonb_exists($2::jsonb, l.company_id::text) AND ${kind}`;
+      ` AND NOT jsonb_exists($2::jsonb, l.company_id::text) AND ${condition}`;
     const kept = (kind: string): string =>
-      `SELECT l.kind, l.source_id AS id, l.company_id, l.issue_id, l.document_key${of(`l.kind = '${kind}'`)}`;
+      `SELECT l.kind, l.source_id AS id, l.company_id, l.issue_id, l.document_key${where(`l.kind = '${kind}'`)}`;
     return this.host.db.query(
       `${kept("comment")} AND NOT EXISTS (SELECT 1 FROM public.issue_comments c WHERE c.id = l.source_id::uuid AND c.deleted_at IS NULL)
        UNION ALL ${kept("document")} AND NOT EXISTS (SELECT 1 FROM public.issue_documents d WHERE d.document_id = l.source_id::uuid)
          AND NOT EXISTS (SELECT 1 FROM public.issue_documents d WHERE d.issue_id = l.issue_id AND d.key = l.document_key)
        UNION ALL ${kept("run")} AND NOT EXISTS (SELECT 1 FROM public.heartbeat_runs r WHERE r.id = l.source_id::uuid)
-       UNION ALL SELECT DISTINCT 'issue', l.issue_id::text, l.company_id, l.issue_id, NULL${of("l.issue_id IS NOT NULL")}
+       UNION ALL SELECT DISTINCT 'issue', l.issue_id::text, l.company_id, l.issue_id, NULL${where("l.issue_id IS NOT NULL")}
          AND NOT EXISTS (SELECT 1 FROM public.issues i WHERE i.id = l.issue_id)
        LIMIT ${GONE}`,
       [store, JSON.stringify(without)],

@@ -2,7 +2,7 @@
 import { usePluginAction } from "@paperclipai/plugin-sdk/ui";
 import { useCallback, useEffect, useState, type CSSProperties, type ReactNode } from "react";
 
-/** A line to type in; the ring shows where the keyboard is. */
+/** The look of a text field; its ring shows that it has the focus. */
 export const INPUT =
   "h-8 px-3 rounded-md border border-input bg-transparent text-sm shadow-xs outline-none focus-visible:border-ring focus-visible:ring-3 focus-visible:ring-ring/50";
 
@@ -121,8 +121,11 @@ export interface Asked<T> {
   ask(more?: Record<string, unknown>): Promise<T | null>;
 }
 
-/** An action whose answer is shown. With `atOnce` it is asked when the panel opens, and again when its parameters change. */
-export function useAsked<T>(key: string, params: Record<string, unknown>, atOnce = false): Asked<T> {
+/**
+ * An action whose answer is shown. With `atOnce` it is asked when the panel opens, and again when its parameters or
+ * `changes` change.
+ */
+export function useAsked<T>(key: string, params: Record<string, unknown>, atOnce = false, changes = 0): Asked<T> {
   const act = usePluginAction(key);
   const [state, setState] = useState<{ data: T | null; error: string | null; loading: boolean }>({
     data: null,
@@ -148,6 +151,6 @@ export function useAsked<T>(key: string, params: Record<string, unknown>, atOnce
   );
   useEffect(() => {
     if (atOnce) void ask();
-  }, [ask, atOnce]);
+  }, [ask, atOnce, changes]);
   return { ...state, ask };
 }

@@ -16,10 +16,10 @@ export function Note({
   const toast = usePluginToast();
   const [text, setText] = useState("");
   const [who, setWho] = useState("company");
-  const [saves, setSaves] = useState(false);
+  const [isSaving, setIsSaving] = useState(false);
   const save = async (): Promise<void> => {
-    if (saves) return;
-    setSaves(true);
+    if (isSaving) return;
+    setIsSaving(true);
     try {
       await note({ companyId, text, who });
       toast({ title: "Noted", tone: "success" });
@@ -28,7 +28,7 @@ export function Note({
     } catch (error) {
       toast({ title: said(error), tone: "error" });
     }
-    setSaves(false);
+    setIsSaving(false);
   };
   return (
     <Card title="Remember something">
@@ -62,7 +62,7 @@ export function Note({
               </option>
             ))}
           </select>
-          <Button tone="main" disabled={saves || text.trim() === ""}>
+          <Button tone="main" disabled={isSaving || text.trim() === ""}>
             Remember
           </Button>
         </div>

@@ -6,8 +6,8 @@ import {
   useHostNavigation,
   type PluginPageProps,
 } from "@paperclipai/plugin-sdk/ui";
-import { useEffect, useState } from "react";
-import { Button, Card, Figure, Quiet, Trouble, useAsked, INPUT, said } from "./components";
+import { useState } from "react";
+import { Button, Card, Figure, INPUT, Quiet, said, Trouble, useAsked } from "./components";
 import { ExplorerLink } from "./explorer";
 import { Memories } from "./memories";
 import { Note } from "./note";
@@ -199,18 +199,15 @@ function Search({ companyId, onChanged }: { companyId: string; onChanged: () => 
   );
 }
 
-/** `changes` counts what was changed on this page: the list is read again. */
+/** `changes` counts the changes made on this page; each has the list read again. */
 function Everything({ companyId, changes, onChanged }: { companyId: string; changes: number; onChanged: () => void }) {
   const [cursor, setCursor] = useState<string | null>(null);
   const page = useAsked<{ memories: Shown[]; cursor: string | null }>(
     "browse",
     { companyId, ...(cursor === null ? {} : { cursor }) },
     true,
+    changes,
   );
-  const { ask } = page;
-  useEffect(() => {
-    if (changes > 0) void ask();
-  }, [ask, changes]);
   return (
     <Card title="Everything that you may read">
       {page.error === null ? null : <Trouble>{page.error}</Trouble>}
@@ -219,7 +216,7 @@ function Everything({ companyId, changes, onChanged }: { companyId: string; chan
       ) : page.data.memories.length === 0 ? (
         <Quiet>
           {cursor === null
-            ? "Nothing is remembered yet. A comment is here a few seconds after it was written; reload the page then."
+            ? "Nothing is remembered yet. A new comment appears here within seconds; reload the page to see it."
             : "There is nothing more."}
         </Quiet>
       ) : (

@@ -1,8 +1,8 @@
 // The settings: Enable, the addresses and keys, and directories of earlier installations.
 import { usePluginData, usePluginToast, type PluginSettingsPageProps } from "@paperclipai/plugin-sdk/ui";
 import { useEffect, useState } from "react";
-import { Button, Card, Field, Quiet, said, Trouble, useAsked } from "./components";
 import { problemsOf } from "../config";
+import { Button, Card, Field, Quiet, said, Trouble, useAsked } from "./components";
 import type { SettingsAnswer, Steps } from "./shapes";
 
 /** A call of Paperclip with the session of this browser. */
@@ -27,8 +27,6 @@ async function change(companyId: string, by: (row: Record<string, unknown>) => v
   );
   const row: Record<string, unknown> = { ...saved?.configJson };
   by(row);
-  const problems = problemsOf(row);
-  if (problems.length > 0) throw new Error(problems.join("; "));
   await paperclip("POST", "/plugins/memhost/config", { companyId, configJson: row });
 }
 
@@ -43,7 +41,7 @@ export function MemorySettings({ context }: PluginSettingsPageProps) {
       <Card title="State">
         <p>{data.health.message}</p>
         <Quiet>
-          {data.settings.memhostUrl === null ? `Data: ${data.directory}` : `Its data is at ${data.settings.memhostUrl}`}
+          {data.settings.memhostUrl === null ? `Data: ${data.directory}` : `Data: at ${data.settings.memhostUrl}`}
         </Quiet>
       </Card>
       <Enable companyId={companyId} settings={data} onChanged={refresh} />
@@ -130,7 +128,10 @@ function Form({ companyId, settings: { settings, agents: hired, keyTrouble }, on
   const [trouble, setTrouble] = useState<string | null>(null);
   useEffect(() => setUrl(settings.paperclipUrl ?? ""), [settings.paperclipUrl]);
   const save = async (): Promise<void> => {
-    setTrouble(null);
+    const problems = problemsOf({ paperclipUrl: url, browserUrl: browser, memhostUrl: memhost });
+    if (!(Number(grace) >= 0)) problems.push("Grace period in hours: write a number, such as 24");
+    setTrouble(problems.length > 0 ? problems.join("; ") : null);
+    if (problems.length > 0) return;
     try {
       const secret = async (name: string, value: string): Promise<Record<string, unknown> | null> => {
         if (value.trim() === "") return null;
@@ -153,7 +154,6 @@ function Form({ companyId, settings: { settings, agents: hired, keyTrouble }, on
         if (memhostToken !== null) row.memhostToken = memhostToken;
         row.agents = agents;
         if (grace.trim() === "") delete row.eraseGraceSeconds;
-        else if (!(Number(grace) >= 0)) throw new Error("Grace period in hours: write a number, such as 24");
         else row.eraseGraceSeconds = Math.round(Number(grace) * 3600);
       });
       setKey("");
