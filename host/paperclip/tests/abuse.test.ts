@@ -71,6 +71,8 @@ test("nothing of a company is taken in before it is known what that costs", asyn
   await pump.wake(true);
   expect(pump.state.held[alpha]).toContain("busy");
   expect(texts()).toEqual([]);
+  // Not because the company waits for a moment.
+  expect(await pump.sources.comments({ since: null, without: [], after: null })).toEqual([]);
   memhost.trouble = null;
   pump.release();
   await pump.wake(true);
