@@ -70,7 +70,8 @@ pub struct Taken<T> {
     added: u64,
 }
 
-/// Where a record stood in the queue, kept until it has ended: the next one is looked for behind it.
+/// Where a record stood in the queue, kept until it has ended: the next one is looked for behind
+/// it.
 #[derive(Debug)]
 pub struct Place {
     due: Vec<u8>,
@@ -118,8 +119,8 @@ pub struct DueQueue<T> {
     /// on is answered at its deadline: a store for several hosts reports such records through its
     /// change feed.
     moved: watch::Sender<u64>,
-    /// Increased before and after records are added. They can be due before the ones in progress, so
-    /// [`DueQueue::take_next`] stops when this has changed.
+    /// Increased before and after records are added. They can be due before the ones in progress,
+    /// so [`DueQueue::take_next`] stops when this has changed.
     added: AtomicU64,
     records: PhantomData<fn() -> T>,
 }
@@ -390,11 +391,11 @@ impl<T: Due> DueQueue<T> {
         Ok((taken, None))
     }
 
-    /// Takes the next due record of the binding whose record at `place` has ended. It reads the few
-    /// entries behind that place, where [`DueQueue::take_due`] reads the whole backlog. `None` means
-    /// that `take_due` has to look: none of these can be taken, records were added since `place` was
-    /// read, or this process has no more than one of its `most` places left, which the oldest record
-    /// of any binding gets.
+    /// Takes the next due record of the binding whose record at `place` has ended. It reads the
+    /// few entries behind that place, where [`DueQueue::take_due`] reads the whole backlog. `None`
+    /// means that `take_due` has to look: none of these can be taken, records were added since
+    /// `place` was read, or this process has no more than one of its `most` places left, which the
+    /// oldest record of any binding gets.
     ///
     /// # Errors
     /// Where the store fails.
