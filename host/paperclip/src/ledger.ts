@@ -168,10 +168,11 @@ export class Ledger {
   /** Removes all rows of a company. */
   async drop(companyId: string): Promise<void> {
     for (const table of ["ledger", "costs", "recalls", "companies"]) {
-      await this.host.db.execute(`DELETE FROM ${this.namespace}.${table} WHERE store = $1 AND company_id = $2::uuid`, [
-        this.store,
-        companyId,
-      ]);
+      // Settings that were told before memory was up are those of no store.
+      await this.host.db.execute(
+        `DELETE FROM ${this.namespace}.${table} WHERE store IN ($1, '') AND company_id = $2::uuid`,
+        [this.store, companyId],
+      );
     }
   }
 

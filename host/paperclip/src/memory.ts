@@ -1,6 +1,5 @@
 // Memory as the rest of the plugin uses it: the client of the memhost that is there now, and companies made ready.
 import { HOOK_KINDS } from "./capture/hooks";
-import { clip } from "./capture/text";
 import { connect, must, type Address, type Client, type Schemas } from "./memhost/client";
 
 /** Memory cannot be used now; the message is for people. */
@@ -114,7 +113,7 @@ export class Memory {
     return must(
       this.use.POST("/runtime/v1/companies/{company}/query", {
         params: { path: { company: scope.companyId } },
-        body: { scope, query: clip(query, 4000), topK },
+        body: { scope, query: query, topK },
       }),
     );
   }

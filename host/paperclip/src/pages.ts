@@ -17,6 +17,9 @@ import { handleOf, nameOf } from "./tools";
 type ActionContext = Parameters<Parameters<PluginContext["actions"]["register"]>[1]>[1];
 type Params = Record<string, unknown>;
 
+/** How many reviews a page counts. */
+const REVIEWS = 20;
+
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
 /** The company of the page. Paperclip has checked that the person belongs to it, unless it has checked nothing. */
@@ -71,7 +74,7 @@ export function registerPages(plugin: Worker): void {
     const reviews = isUp
       ? await must(
           memory.use.GET("/control/v1/companies/{company}/reviews", {
-            params: { path: { company: companyId }, query: { status: "pending", limit: 20 } },
+            params: { path: { company: companyId }, query: { status: "pending", limit: REVIEWS } },
           }),
         ).catch(() => null)
       : null;
@@ -87,6 +90,7 @@ export function registerPages(plugin: Worker): void {
       attention: isUp ? await ledger.troubles(companyId) : [],
       held: plugin.held(companyId),
       reviews: reviews?.items.length ?? 0,
+      isCounted: isUp,
       costs: isUp ? await costsOf(plugin, companyId) : null,
       backlog,
       recalls: isUp ? await recalls.of(companyId, null, 10) : [],
@@ -125,6 +129,7 @@ export function registerPages(plugin: Worker): void {
       },
       25,
     );
+    if (found.hasFailed) throw new Error(`memory was not searched: ${found.skipped}`);
     return { id: found.id, skipped: found.skipped, memories: await shown(companyId, found.snippets) };
   });
 

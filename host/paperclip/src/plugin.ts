@@ -207,16 +207,15 @@ export class MemhostPlugin implements Worker {
       ).unref();
   }
 
-  /** Asks for settings that were not told. Paperclip refuses those of a company that has none, and all while it is busy. */
+  /** Asks for settings that were not told, of the companies that have some. Paperclip refuses all while it is busy. */
   async recover(): Promise<boolean> {
-    const companies = (await this.pump.sources.companies()).map(({ id }) => id);
+    const companies = await this.ledger.configured();
     for (const id of companies) {
       if (this.rows.has(id)) continue;
       const row = await this.ctx.config.get(id).catch(() => null);
       if (row !== null && !this.rows.has(id)) await this.configChanged(row, id);
     }
-    // The ledger says which companies have settings.
-    return this.memory.isUp && companies.every((id) => this.rows.has(id) || !this.kept.has(id));
+    return companies.every((id) => this.rows.has(id));
   }
 
   settings(companyId: string): Settings {
@@ -226,6 +225,11 @@ export class MemhostPlugin implements Worker {
   private async up(running: Running): Promise<void> {
     try {
       await this.ledger.use(running.storeId, running.pid === 0 ? null : this.directory);
+      for (const { id } of await this.pump.sources.companies()) {
+        const row = this.told.get(id);
+        if (row !== undefined)
+          await this.ledger.setCompany(id, { settings: JSON.parse(row) as Record<string, unknown> });
+      }
       for (const row of await this.ledger.companies())
         if (row.settings !== null) this.kept.set(row.company_id, settingsOf(row.settings));
       this.memory.up(running);
@@ -294,9 +298,12 @@ export class MemhostPlugin implements Worker {
     this.told.set(companyId, JSON.stringify(row));
     await this.linkBack();
     await this.choose();
-    if (this.ledger.store !== "") {
-      // A deleted company has no row any more, and its grace period counts from then on.
-      await this.ledger.setCompany(companyId, { settings: row });
+    // A worker that is started again asks for the settings of the companies in the ledger, whether memory was up or not.
+    // A deleted company has no settings any more, and its grace period counts from then on.
+    const kept = this.ledger.setCompany(companyId, { settings: row });
+    if (this.ledger.store === "") await kept.catch(() => undefined);
+    else {
+      await kept;
       if (JSON.stringify(before.agents) !== JSON.stringify(settings.agents)) await this.ledger.widen(companyId);
     }
     await outside(() => this.useLeftovers(settings.adoptDirectory, settings.deleteDirectories));

@@ -28,11 +28,16 @@ export interface Recall {
   text: string;
   /** Why there is nothing; null if there is something. */
   skipped: string | null;
+  /** Nothing was looked for, because memory did not answer. */
+  hasFailed: boolean;
   found: number;
   snippets: Schemas["Snippet"][];
 }
 
+type Answer = Omit<Recall, "id" | "hasFailed"> & { records: Schemas["RecordHandle"][] };
+
 const TOKENS = 500;
+/** Less than memhost takes. The 5,000 characters of a tool or a page are fewer; a long issue is cut. */
 const QUERY_BYTES = 16_000;
 
 export class Recalls {
@@ -91,12 +96,10 @@ export class Recalls {
     });
   }
 
-  private async answered(
-    question: Question,
-    ask: (id: string) => Promise<Omit<Recall, "id"> & { records: Schemas["RecordHandle"][] }>,
-  ): Promise<Recall> {
+  private async answered(question: Question, ask: (id: string) => Promise<Answer>): Promise<Recall> {
     const id = randomUUID();
-    let answer: Omit<Recall, "id"> & { records: Schemas["RecordHandle"][] };
+    let answer: Answer;
+    let hasFailed = false;
     const nothing = (skipped: string) => ({ text: "", skipped, found: 0, snippets: [], records: [] });
     if (!takesPart(this.settings(question.companyId), question.agentId))
       answer = nothing("this agent is not in the pilot");
@@ -105,10 +108,11 @@ export class Recalls {
       try {
         answer = await ask(id);
       } catch (error) {
+        hasFailed = true;
         answer = nothing(saying(error));
       }
     }
-    const { records, ...rest } = answer;
+    const { records, ...rest } = { ...answer, hasFailed };
     await this.keep(id, question, rest, records).catch((error: unknown) =>
       this.host.logger.warn("a recall is not in the list of recalls", { error: saying(error) }),
     );

@@ -35,7 +35,7 @@ export const TOOLS: Declared[] = [
     "Search memory",
     "Find what the company remembers about a question. Each answer is about this query.",
     {
-      query: { type: "string", minLength: 1, maxLength: 16000 },
+      query: { type: "string", minLength: 1, maxLength: 5000 },
       topK: { type: "integer", minimum: 1, maximum: 50, description: "How many memories at most; 10 if absent." },
     },
     ["query"],

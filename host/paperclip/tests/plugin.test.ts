@@ -9,10 +9,12 @@ import { FakeHost } from "./fakes/host";
 test("a worker that is started again asks for the settings that it is not told", async () => {
   const fake = await FakeHost.make();
   const [alpha, beta] = [await fake.company("Alpha"), await fake.company("Beta")];
+  const asked: string[] = [];
   let refuses = true;
   const nothing = { register: () => {}, on: () => {} };
   const config = {
     get: async (company: string) => {
+      asked.push(company);
       if (refuses || company !== alpha) throw new Error("company context is required");
       return { paperclipUrl: "http://127.0.0.1:3100", agents: ["a"] };
     },
@@ -27,13 +29,20 @@ test("a worker that is started again asks for the settings that it is not told",
     data: nothing,
     actions: nothing,
   } as unknown as PluginContext;
-  const plugin = new MemhostPlugin(ctx, { pluginId: "p", searchPath: "", from: import.meta.url, dataRoot });
+  const environment = { pluginId: "p", searchPath: "", from: import.meta.url, dataRoot };
+  const before = new MemhostPlugin(ctx, environment);
+  // It is told them before memory is up.
+  await before.configChanged({ agents: ["a"] }, alpha);
+  await before.stop();
+  const plugin = new MemhostPlugin(ctx, environment);
   try {
     await plugin.recover();
     expect(plugin.isConfigured(alpha)).toBe(false);
     refuses = false;
     await plugin.recover();
     expect([plugin.isConfigured(alpha), plugin.isConfigured(beta)]).toEqual([true, false]);
+    // Paperclip logs an error for a question about a company that has no settings.
+    expect(asked).not.toContain(beta);
     expect(plugin.settings(alpha)).toMatchObject({ paperclipUrl: "http://127.0.0.1:3100", agents: ["a"] });
     // What an operator saves meanwhile is not overwritten with what was asked for before.
     await plugin.configChanged({ agents: [] }, alpha);

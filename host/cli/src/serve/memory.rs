@@ -1,6 +1,5 @@
 //! Gives memory back that a busy time has left. The allocator keeps freed pages and returns them
-//! only during a later allocation, so an idle host would keep them. What a thread keeps for itself
-//! stays.
+//! only during a later allocation, so an idle host would keep them.
 
 use std::time::Duration;
 
@@ -20,11 +19,22 @@ pub(super) async fn give_back_when_idle<T>() -> T {
         tokio::time::sleep(EVERY).await;
         let now = spent();
         if now.saturating_sub(last) < RESTS && now.saturating_sub(given_back) > WORTH_IT {
-            drop(tokio::task::spawn_blocking(give_back).await);
+            give_back_on_all_threads().await;
             given_back = spent();
         }
         last = now;
     }
+}
+
+/// A thread can return only what it keeps itself. Each task is busy long enough that another worker
+/// takes the next one. Threads of the blocking pool end when the host rests.
+async fn give_back_on_all_threads() {
+    let workers = tokio::runtime::Handle::current().metrics().num_workers();
+    let tasks: Vec<_> = (0..workers).map(|_| tokio::spawn(async { give_back() })).collect();
+    for task in tasks {
+        drop(task.await);
+    }
+    give_back();
 }
 
 /// The processor time of this process.

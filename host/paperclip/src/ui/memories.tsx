@@ -1,6 +1,6 @@
 // A list of memories that people correct, forget and mark.
 import { useHostNavigation, usePluginAction, usePluginToast } from "@paperclipai/plugin-sdk/ui";
-import { useState } from "react";
+import { useRef, useState, type RefObject } from "react";
 import { clip } from "../capture/text";
 import { Button, Quiet, said } from "./components";
 import type { Shown } from "./shapes";
@@ -21,14 +21,33 @@ export function Memories({
   memories: Shown[];
   onChanged: () => void;
 }) {
+  // The keyboard goes on in the list when the button that it was on is gone.
+  const list = useRef<HTMLUListElement>(null);
   return (
-    <ul style={{ display: "grid", gap: 8, gridTemplateColumns: "minmax(0, 1fr)" }}>
+    <ul
+      ref={list}
+      tabIndex={-1}
+      aria-label="Memories"
+      style={{ display: "grid", gap: 8, gridTemplateColumns: "minmax(0, 1fr)" }}
+    >
       {memories.map((memory) => (
-        <Memory key={memory.id} companyId={companyId} memory={memory} onChanged={onChanged} />
+        <Memory key={memory.id} companyId={companyId} memory={memory} list={list} onChanged={onChanged} />
       ))}
     </ul>
   );
 }
+
+interface Forgotten {
+  outcomes: { effect: keyof typeof EFFECTS }[];
+}
+
+/** How far a memory is forgotten, which its provider says. */
+const EFFECTS = {
+  hard: "Forgotten",
+  soft: "Hidden; its provider still stores it",
+  history_kept: "Forgotten here; its provider keeps it in a history",
+  not_found: "It was forgotten before",
+};
 
 /** What is folded at first. Paperclip's styles have no class for so many lines. */
 const LINES = 6;
@@ -68,17 +87,26 @@ function Text({ children }: { children: string }) {
   );
 }
 
-function Memory({ companyId, memory, onChanged }: { companyId: string; memory: Shown; onChanged: () => void }) {
+function Memory({
+  companyId,
+  memory,
+  list,
+  onChanged,
+}: {
+  companyId: string;
+  memory: Shown;
+  list: RefObject<HTMLUListElement | null>;
+  onChanged: () => void;
+}) {
   const correct = usePluginAction("correct");
   const forget = usePluginAction("forget");
   const toast = usePluginToast();
   const navigation = useHostNavigation();
   const [text, setText] = useState<string | null>(null);
   const [asks, setAsks] = useState(false);
-  const act = async (done: string, doing: () => Promise<unknown>): Promise<void> => {
+  const act = async (doing: () => Promise<string>): Promise<void> => {
     try {
-      await doing();
-      toast({ title: done, tone: "success" });
+      toast({ title: await doing(), tone: "success" });
       setText(null);
       setAsks(false);
       onChanged();
@@ -125,7 +153,12 @@ function Memory({ companyId, memory, onChanged }: { companyId: string; memory: S
               <Button
                 tone="main"
                 disabled={text.trim() === ""}
-                onClick={() => void act("Corrected", () => correct({ companyId, id: memory.id, text }))}
+                onClick={() =>
+                  void act(async () => {
+                    await correct({ companyId, id: memory.id, text });
+                    return "Corrected";
+                  })
+                }
               >
                 Save
               </Button>
@@ -133,7 +166,16 @@ function Memory({ companyId, memory, onChanged }: { companyId: string; memory: S
             </>
           ) : asks ? (
             <>
-              <Button tone="danger" onClick={() => void act("Forgotten", () => forget({ companyId, id: memory.id }))}>
+              <Button
+                tone="danger"
+                onClick={() =>
+                  void act(async () => {
+                    const { outcomes } = (await forget({ companyId, id: memory.id })) as Forgotten;
+                    list.current?.focus();
+                    return EFFECTS[outcomes[0]?.effect ?? "hard"];
+                  })
+                }
+              >
                 Forget it
               </Button>
               <Button onClick={() => setAsks(false)}>Keep it</Button>

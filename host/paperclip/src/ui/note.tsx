@@ -22,7 +22,11 @@ export function Note({
     setIsSaving(true);
     try {
       await note({ companyId, text, who });
-      toast({ title: "Noted", tone: "success" });
+      const reader = agents.find(({ id }) => id === who);
+      toast({
+        title: reader === undefined ? "Noted" : `Noted for ${reader.name} alone: your own lists do not show it`,
+        tone: "success",
+      });
       setText("");
       onChanged();
     } catch (error) {

@@ -6,7 +6,7 @@ import {
   useHostNavigation,
   type PluginPageProps,
 } from "@paperclipai/plugin-sdk/ui";
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 import { Button, Card, Figure, INPUT, Quiet, said, Trouble, useAsked } from "./components";
 import { ExplorerLink } from "./explorer";
 import { Memories } from "./memories";
@@ -15,6 +15,8 @@ import type { Overview, Shown } from "./shapes";
 
 export const remembered = (overview: Overview, kind: string): number =>
   overview.counts.filter((count) => count.kind === kind && count.status === "sent").reduce((sum, { n }) => sum + n, 0);
+/** As many as a page counts; there may be more. */
+export const atMost = (count: number, most: number): string => (count < most ? `${count}` : `${most} or more`);
 export const cents = (value: number): string => `$${(value / 100).toFixed(2)}`;
 
 export function MemoryPage({ context }: PluginPageProps) {
@@ -28,6 +30,7 @@ export function MemoryPage({ context }: PluginPageProps) {
   if (companyId === null) return <Quiet>Choose a company to see its memory.</Quiet>;
   if (error !== null) return <Trouble>{error.message}</Trouble>;
   if (data === null) return <Quiet>{loading ? "Reading memory…" : "There is nothing to show."}</Quiet>;
+  const known = (value: ReactNode): ReactNode => (data.isCounted ? value : "not known");
   return (
     <div className="space-y-4" style={{ maxWidth: 960 }}>
       <div className="flex items-center justify-between gap-2">
@@ -36,10 +39,13 @@ export function MemoryPage({ context }: PluginPageProps) {
       </div>
       {data.health.status === "ok" ? null : <Trouble>{data.health.message}</Trouble>}
       <div className="grid grid-cols-2 sm:grid-cols-4 gap-2">
-        <Figure label="Comments" value={remembered(data, "comment")} />
-        <Figure label="Runs" value={remembered(data, "run")} />
-        <Figure label="Documents" value={data.enabled === null ? "after Enable" : remembered(data, "document")} />
-        <Figure label="Cost this month" value={cents(data.costs?.monthCents ?? 0)} />
+        <Figure label="Comments" value={known(remembered(data, "comment"))} />
+        <Figure label="Runs" value={known(remembered(data, "run"))} />
+        <Figure
+          label="Documents"
+          value={known(data.enabled === null ? "after Enable" : remembered(data, "document"))}
+        />
+        <Figure label="Cost this month" value={known(cents(data.costs?.monthCents ?? 0))} />
       </div>
       <Attention companyId={companyId} overview={data} onChanged={refresh} />
       <Search companyId={companyId} onChanged={changed} />
@@ -69,11 +75,11 @@ function Attention({
     ({ kind, count }) => count > 0 && (kind !== "document" || overview.enabled !== null),
   );
   const nothing =
-    overview.attention.length === 0 &&
+    (overview.attention.length === 0 || !overview.isCounted) &&
     overview.held === null &&
     overview.reviews === 0 &&
     waiting.length === 0 &&
-    overview.enabled !== null &&
+    (overview.enabled !== null || !overview.isCounted) &&
     !overview.costs?.error;
   if (nothing) return null;
   return (
@@ -82,7 +88,7 @@ function Attention({
       aside={overview.attention.length === 0 ? null : <Button onClick={() => act(retry)}>Try again</Button>}
     >
       <ul style={{ display: "grid", gap: 6 }}>
-        {overview.enabled === null ? (
+        {overview.enabled === null && overview.isCounted ? (
           <li>
             Comments and runs are remembered. Documents, the agents&apos; tools, the skill and costs begin with Enable,
             in the{" "}
@@ -93,7 +99,9 @@ function Attention({
           </li>
         ) : null}
         {overview.held === null ? null : <li>This company waits: {overview.held}</li>}
-        {overview.reviews === 0 ? null : <li>Waiting for a decision in the explorer: {overview.reviews}</li>}
+        {overview.reviews === 0 ? null : (
+          <li>Waiting for a decision in the explorer: {atMost(overview.reviews, 20)}</li>
+        )}
         {overview.costs?.error ? <li>Costs are not entered yet: {overview.costs.error}</li> : null}
         {waiting.map(({ kind, count, bytes }) => (
           <li key={kind}>
@@ -162,6 +170,7 @@ function Search({ companyId, onChanged }: { companyId: string; onChanged: () => 
           style={{ flex: 1 }}
           value={query}
           aria-label="Search memory"
+          maxLength={5000}
           placeholder="What does the company remember about…"
           onChange={(event) => setQuery(event.target.value)}
         />
@@ -171,7 +180,7 @@ function Search({ companyId, onChanged }: { companyId: string; onChanged: () => 
       </form>
       {found.error === null ? null : <Trouble>{found.error}</Trouble>}
       {found.data === null ? null : found.data.skipped !== null ? (
-        <Quiet>Nothing: {found.data.skipped}.</Quiet>
+        <Quiet>Nothing was found: {found.data.skipped}.</Quiet>
       ) : (
         <>
           <Memories
@@ -230,6 +239,13 @@ function Everything({ companyId, changes, onChanged }: { companyId: string; chan
   );
 }
 
+/** Who asked, in the words of the pages. */
+export const WAYS: Record<string, string> = {
+  page: "a person, on this page",
+  route: "the skill or an address of the plugin",
+  tool: "an agent's tool",
+};
+
 function Recalls({ overview }: { overview: Overview }) {
   if (overview.recalls.length === 0) return null;
   return (
@@ -237,7 +253,7 @@ function Recalls({ overview }: { overview: Overview }) {
       <ul style={{ display: "grid", gap: 4 }}>
         {overview.recalls.map((recall) => (
           <li key={recall.id}>
-            {new Date(recall.at).toLocaleString()} · {recall.way} ·{" "}
+            {new Date(recall.at).toLocaleString()} · {WAYS[recall.way] ?? recall.way} ·{" "}
             {recall.skipped === null ? `${recall.found} found` : `nothing: ${recall.skipped}`}
           </li>
         ))}

@@ -8,7 +8,7 @@ import {
 } from "@paperclipai/plugin-sdk/ui";
 import { Card, Quiet, Trouble, useAsked } from "./components";
 import { Memories } from "./memories";
-import { cents, remembered } from "./page";
+import { atMost, cents, remembered, WAYS } from "./page";
 import type { Overview, RecallRow, Shown } from "./shapes";
 
 const some = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
@@ -54,14 +54,15 @@ export function MemoryWidget({ context }: PluginWidgetProps) {
       {data.health.status === "ok" ? null : <Trouble>{data.health.message}</Trouble>}
       <div className="text-xs text-muted-foreground">Memory</div>
       <div className="tabular-nums font-medium" style={{ fontSize: 20 }}>
-        {total} remembered
+        {data.isCounted ? `${total} remembered` : "not known while memory is down"}
       </div>
       <Quiet>
-        {some(remembered(data, "comment"), "comment")}, {some(remembered(data, "run"), "run")},{" "}
-        {some(remembered(data, "document"), "document")} · {cents(data.costs?.monthCents ?? 0)} this month
+        {data.isCounted
+          ? `${some(remembered(data, "comment"), "comment")}, ${some(remembered(data, "run"), "run")}, ${some(remembered(data, "document"), "document")} · ${cents(data.costs?.monthCents ?? 0)} this month`
+          : ""}
       </Quiet>
       {data.attention.length + data.reviews === 0 ? null : (
-        <Quiet>{data.attention.length + data.reviews} need attention</Quiet>
+        <Quiet>{atMost(data.attention.length + data.reviews, 20)} need attention</Quiet>
       )}
       <a className="text-sm underline" {...navigation.linkProps(memoryOf(context))}>
         Open memory
@@ -82,18 +83,18 @@ export function MemoryOfIssue({ context }: PluginDetailTabProps) {
       <summary className="text-sm font-medium" style={{ cursor: "pointer" }}>
         Memory{" "}
         <Quiet>
-          {some(made.length, "memory").replace("memorys", "memories")} of this issue, recalled {some(found, "time")}
+          {some(made.length, "memory").replace("memorys", "memories")} of this task, recalled {some(found, "time")}
         </Quiet>
       </summary>
       <div className="space-y-4" style={{ marginTop: 12 }}>
-        <Card title="Made by this issue">
+        <Card title="Made by this task">
           {made.length === 0 ? (
             <Quiet>Nothing yet: a comment, a run or a document makes the first memory.</Quiet>
           ) : (
             <Memories companyId={companyId} memories={made} onChanged={() => void panel.ask()} />
           )}
         </Card>
-        <Card title="Used by this issue">
+        <Card title="Used by this task">
           {used.length === 0 ? (
             <Quiet>Nothing was recalled for it yet.</Quiet>
           ) : (
@@ -101,7 +102,9 @@ export function MemoryOfIssue({ context }: PluginDetailTabProps) {
               {used.map((recall) => (
                 <li key={recall.id}>
                   {new Date(recall.at).toLocaleString()} ·{" "}
-                  {recall.skipped === null ? `${recall.found} recalled by ${recall.way}` : `nothing: ${recall.skipped}`}
+                  {recall.skipped === null
+                    ? `${recall.found} recalled by ${WAYS[recall.way] ?? recall.way}`
+                    : `nothing: ${recall.skipped}`}
                 </li>
               ))}
             </ul>

@@ -251,6 +251,7 @@ function Leftovers({ companyId, settings, onChanged }: Part) {
   const toast = usePluginToast();
   const [asks, setAsks] = useState<string | null>(null);
   if (settings.leftovers.length === 0) return null;
+  const isElsewhere = settings.settings.memhostUrl !== null;
   const run = (name: string, what: "adopt" | "delete"): void =>
     void change(companyId, (row) => {
       if (what === "adopt") row.adoptDirectory = name;
@@ -258,20 +259,27 @@ function Leftovers({ companyId, settings, onChanged }: Part) {
     }).then(
       () => {
         setAsks(null);
+        toast({
+          title: what === "adopt" ? "memhost starts again with this directory" : "The directory is being deleted",
+          tone: "success",
+        });
         onChanged();
       },
       (error: unknown) => toast({ title: said(error), tone: "error" }),
     );
   return (
     <Card title="Memory of an earlier installation">
-      <Quiet>This is for all companies of this Paperclip.</Quiet>
+      <Quiet>
+        This is for all companies of this Paperclip.
+        {isElsewhere ? " Memory is kept by the memhost that runs elsewhere, so none of these is in use." : ""}
+      </Quiet>
       <ul style={{ display: "grid", gap: 8 }}>
         {settings.leftovers.map(({ name, directory, lastSeen }) => (
           <li key={name} className="flex items-center gap-2 flex-wrap">
             <span style={{ flex: 1 }}>
               {directory} <Quiet>last used {new Date(lastSeen).toLocaleDateString()}</Quiet>
             </span>
-            <Button onClick={() => run(name, "adopt")}>Use it instead</Button>
+            {isElsewhere ? null : <Button onClick={() => run(name, "adopt")}>Use it instead</Button>}
             {asks === name ? (
               <Button tone="danger" onClick={() => run(name, "delete")}>
                 Delete it for good

@@ -35,7 +35,10 @@ export interface Overview {
   counts: Awaited<ReturnType<Ledger["counts"]>>;
   attention: Awaited<ReturnType<Ledger["troubles"]>>;
   held: string | null;
+  /** At most 20. */
   reviews: number;
+  /** False while memory is down: the numbers are not known then. */
+  isCounted: boolean;
   costs: Awaited<ReturnType<typeof costsOf>> | null;
   backfill: { waits: boolean; estimateCents: number | null };
   backlog: Awaited<ReturnType<typeof preview>>;

@@ -69,8 +69,8 @@ async function pages_in_a_browser(world) {
     assert.equal(await link.getAttribute("href"), `/${prefix}/issues/${identifier}`);
     await link.click();
     await page.waitForURL(`**/issues/${identifier}`);
-    await page.locator("summary", { hasText: "1 memory of this issue" }).click();
-    await page.getByText("Made by this issue").waitFor();
+    await page.locator("summary", { hasText: "1 memory of this task" }).click();
+    await page.getByText("Made by this task").waitFor();
     await picture("issue");
     await page.goto(`${URL_OF}/${prefix}/dashboard`);
     await page
@@ -182,8 +182,8 @@ async function pages_fit_every_window(world) {
         await page.locator("[data-memory]").filter({ hasText: "Whales pass" }).first().waitFor();
         await look("memory");
         await page.goto(`${URL_OF}/${prefix}/issues/${identifier}`);
-        await page.locator("summary", { hasText: "of this issue" }).click();
-        await page.getByText("Made by this issue").waitFor();
+        await page.locator("summary", { hasText: "of this task" }).click();
+        await page.getByText("Made by this task").waitFor();
         await page.locator("[data-memory]").first().waitFor();
         await look("issue");
         await page.goto(`${URL_OF}/${prefix}/company/settings/instance/plugins/${id}`);

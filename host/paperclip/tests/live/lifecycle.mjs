@@ -1,5 +1,6 @@
 // Every process is killed, the plugin is disabled and removed: nothing is lost, nothing stays.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { withPostgres } from "./edges.mjs";
 import { api, sleep, until } from "./server.mjs";
 
@@ -47,6 +48,23 @@ async function server_killed(world) {
   const ended = Date.now() - start;
   await world.server.start();
   return `nothing left after ${ended} ms; ${await back(world, text, 15_000)}`;
+}
+
+async function companies_without_settings_leave_no_error(world) {
+  for (let n = 0; n < 20; n += 1) await api("POST", "/companies", { name: `Quiet ${n}` });
+  const before = readFileSync(world.server.log, "utf8").length;
+  await world.server.kill("SIGTERM");
+  await world.server.start();
+  await world.up();
+  // The plugin asks for settings that it was not told for a while.
+  await sleep(20_000);
+  const lines = readFileSync(world.server.log, "utf8").slice(before).split("\n");
+  assert.deepEqual(
+    // The steps' own question whether memory is up yet is one, too.
+    lines.filter((line) => line.includes("ERROR") && !line.includes("GET /status 503")),
+    [],
+  );
+  return `${lines.length} lines, no error`;
 }
 
 async function disabled_and_enabled(world) {
@@ -164,6 +182,7 @@ export const STEPS = [
   memhost_killed,
   worker_killed,
   server_killed,
+  companies_without_settings_leave_no_error,
   disabled_and_enabled,
   killed_in_the_middle_of_a_batch,
   killed_at_random_under_load,
