@@ -9,25 +9,33 @@ import { createPluginBundlerPresets } from "@paperclipai/plugin-sdk/bundlers";
 const unusedSchemasAreLeftOut = {
   name: "unused-schemas-are-left-out",
   setup(build) {
-    build.onResolve({ filter: /^(zod|@paperclipai\/(shared|plugin-sdk))(\/|$)/ }, async ({ path, pluginData, ...args }) => {
-      if (pluginData === "resolving") return undefined;
-      const found = await build.resolve(path, { ...args, pluginData: "resolving" });
-      return { ...found, sideEffects: false };
-    });
+    build.onResolve(
+      { filter: /^(zod|@paperclipai\/(shared|plugin-sdk))(\/|$)/ },
+      async ({ path, pluginData, ...args }) => {
+        if (pluginData === "resolving") return undefined;
+        const found = await build.resolve(path, { ...args, pluginData: "resolving" });
+        return { ...found, sideEffects: false };
+      },
+    );
   },
 };
 
 const { esbuild } = createPluginBundlerPresets({ uiEntry: "src/ui/index.tsx", sourcemap: false });
 await rm("dist", { recursive: true, force: true });
-await Promise.all([
+const [, worker] = await Promise.all([
   build({ ...esbuild.manifest, target: "node20" }),
   build({
     ...esbuild.worker,
     target: "node20",
     plugins: [unusedSchemasAreLeftOut],
+    metafile: true,
     banner: {
       js: "import { createRequire as memhostRequire } from 'node:module'; const require = memhostRequire(import.meta.url);",
     },
   }),
   build({ ...esbuild.ui, jsx: "automatic" }),
 ]);
+
+const bundled = Object.values(worker.metafile.outputs).flatMap(({ inputs }) => Object.keys(inputs));
+const schema = bundled.find((file) => /node_modules\/(zod|@paperclipai\/shared)\//.test(file));
+if (schema !== undefined) throw new Error(`the worker would load schemas that it does not use, such as ${schema}`);

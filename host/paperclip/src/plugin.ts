@@ -121,9 +121,11 @@ export class MemhostPlugin implements Worker {
       configured: () => [...this.rows.keys()],
       leads: () => this.leads === true,
       onSent: (companyId, items) => this.activity.captured(companyId, items),
-      afterwards: async () => {
+      meanwhile: async () => {
         await this.spending.run();
         await budgets.run();
+      },
+      afterwards: async () => {
         await this.recalls.prune();
         await this.follow();
       },

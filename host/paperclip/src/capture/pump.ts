@@ -28,7 +28,9 @@ export interface PumpOptions {
   configured(): string[];
   /** Whether this server takes in what is new; another one on the same database may do it. */
   leads?(): boolean;
-  /** Work that belongs to each round, such as costs. */
+  /** Work that does not wait for the end of a round, such as costs and budgets: it is done behind each page. */
+  meanwhile?(): Promise<void>;
+  /** Work that belongs to each round. */
   afterwards?(): Promise<void>;
   onSent?(companyId: string, items: Item[]): Promise<void>;
 }
@@ -124,6 +126,7 @@ export class Pump {
       await this.forgetting.run((companyId) => this.options.settings(companyId));
       this.forgotAt = Date.now();
     } else await this.forgetting.quick(new Date(Date.now() - QUICK_MS));
+    await this.options.meanwhile?.();
     await this.options.afterwards?.();
   }
 
@@ -158,6 +161,7 @@ export class Pump {
         if (held !== null) this.hold(companyId, held);
         if (sent.length > 0) await this.options.onSent?.(companyId, sent);
       }
+      await this.options.meanwhile?.();
     }
   }
 
