@@ -142,10 +142,13 @@ async function costs_reach_paperclip_with_the_key(world) {
   const made = await until(
     "both forms are there",
     async () => {
+      // A question costs something once the records have vectors, which they get behind the capture.
+      await world.search(company, "How many strings has the harp?");
       const all = await entries(world, company);
       return all.cost.length > 0 && all.finance.length > 0 ? all : null;
     },
     60_000,
+    1000,
   );
   assert.ok(made.cost.every(({ agent_id: id }) => id === agent));
   await world.save(company, { memhostUrl: null, memhostToken: null });
