@@ -52,8 +52,8 @@ async function server_killed(world) {
 
 async function companies_without_settings_leave_no_error(world) {
   for (let n = 0; n < 20; n += 1) await api("POST", "/companies", { name: `Quiet ${n}` });
-  const before = readFileSync(world.server.log, "utf8").length;
   await world.server.kill("SIGTERM");
+  const before = readFileSync(world.server.log, "utf8").length;
   await world.server.start();
   await world.up();
   // The plugin asks for settings that it was not told for a while.
