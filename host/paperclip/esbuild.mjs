@@ -4,8 +4,8 @@ import { build } from "esbuild";
 import { rm } from "node:fs/promises";
 import { createPluginBundlerPresets } from "@paperclipai/plugin-sdk/bundlers";
 
-// The SDK's entry hands Paperclip's schemas on, which the worker does not use; loaded, they take 45 MiB of memory. Their
-// modules only define what they export, which their packages do not say.
+// The SDK's entry re-exports Paperclip's schemas. The worker uses none of them, and loading them takes 45 MiB of memory.
+// Their modules do nothing but define exports, which their package.json does not say.
 const unusedSchemasAreLeftOut = {
   name: "unused-schemas-are-left-out",
   setup(build) {

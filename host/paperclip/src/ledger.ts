@@ -168,7 +168,7 @@ export class Ledger {
   /** Removes all rows of a company. */
   async drop(companyId: string): Promise<void> {
     for (const table of ["ledger", "costs", "recalls", "companies"]) {
-      // Settings that were told before memory was up are those of no store.
+      // Settings that were told before memory was up are in the rows of the store "".
       await this.host.db.execute(
         `DELETE FROM ${this.namespace}.${table} WHERE store IN ($1, '') AND company_id = $2::uuid`,
         [this.store, companyId],

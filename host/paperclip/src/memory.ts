@@ -113,7 +113,7 @@ export class Memory {
     return must(
       this.use.POST("/runtime/v1/companies/{company}/query", {
         params: { path: { company: scope.companyId } },
-        body: { scope, query: query, topK },
+        body: { scope, query, topK },
       }),
     );
   }

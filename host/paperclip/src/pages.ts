@@ -17,9 +17,6 @@ import { handleOf, nameOf } from "./tools";
 type ActionContext = Parameters<Parameters<PluginContext["actions"]["register"]>[1]>[1];
 type Params = Record<string, unknown>;
 
-/** How many reviews a page counts. */
-const REVIEWS = 20;
-
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
 /** The company of the page. Paperclip has checked that the person belongs to it, unless it has checked nothing. */
@@ -74,7 +71,7 @@ export function registerPages(plugin: Worker): void {
     const reviews = isUp
       ? await must(
           memory.use.GET("/control/v1/companies/{company}/reviews", {
-            params: { path: { company: companyId }, query: { status: "pending", limit: REVIEWS } },
+            params: { path: { company: companyId }, query: { status: "pending", limit: 20 } },
           }),
         ).catch(() => null)
       : null;
@@ -90,6 +87,7 @@ export function registerPages(plugin: Worker): void {
       attention: isUp ? await ledger.troubles(companyId) : [],
       held: plugin.held(companyId),
       reviews: reviews?.items.length ?? 0,
+      hasMoreReviews: Boolean(reviews?.nextCursor),
       isCounted: isUp,
       costs: isUp ? await costsOf(plugin, companyId) : null,
       backlog,

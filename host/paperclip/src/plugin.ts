@@ -227,6 +227,7 @@ export class MemhostPlugin implements Worker {
   private async up(running: Running): Promise<void> {
     try {
       await this.ledger.use(running.storeId, running.pid === 0 ? null : this.directory);
+      // Settings that were told before memory was up. A deleted company gets no row again.
       for (const { id } of await this.pump.sources.companies()) {
         const row = this.told.get(id);
         if (row !== undefined)
@@ -300,12 +301,13 @@ export class MemhostPlugin implements Worker {
     this.told.set(companyId, JSON.stringify(row));
     await this.linkBack();
     await this.choose();
-    // A worker that is started again asks for the settings of the companies in the ledger, whether memory was up or not.
-    // A deleted company has no settings any more, and its grace period counts from then on.
-    const kept = this.ledger.setCompany(companyId, { settings: row });
-    if (this.ledger.store === "") await kept.catch(() => undefined);
+    // The ledger names the companies that have settings, for a worker that is started again. A deleted company has none
+    // any more, and its grace period counts from then on.
+    const written = this.ledger.setCompany(companyId, { settings: row });
+    // Before memory is up the database may not answer yet; `up` writes them, too.
+    if (this.ledger.store === "") await written.catch(() => undefined);
     else {
-      await kept;
+      await written;
       if (JSON.stringify(before.agents) !== JSON.stringify(settings.agents)) await this.ledger.widen(companyId);
     }
     await outside(() => this.useLeftovers(settings.adoptDirectory, settings.deleteDirectories));

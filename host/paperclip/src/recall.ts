@@ -1,6 +1,6 @@
 // Recall: a block of text for the start of a run, or the answer to a question. Every answer is to its own query.
 import { randomUUID } from "node:crypto";
-import { cut, marked } from "./capture/text";
+import { cut, marked, QUERY_CHARACTERS } from "./capture/text";
 import { takesPart, type Settings } from "./config";
 import type { Ledger } from "./ledger";
 import { must, saying, type Schemas } from "./memhost/client";
@@ -37,8 +37,8 @@ export interface Recall {
 type Answer = Omit<Recall, "id" | "hasFailed"> & { records: Schemas["RecordHandle"][] };
 
 const TOKENS = 500;
-/** Less than memhost takes. The 5,000 characters of a tool or a page are fewer; a long issue is cut. */
-const QUERY_BYTES = 16_000;
+/** A question of a tool or of the page fits; the text of a long issue is cut. */
+const QUERY_BYTES = 4 * QUERY_CHARACTERS;
 
 export class Recalls {
   private pruned = 0;

@@ -1,5 +1,6 @@
 // The tools that agents get. Whose memory is used is known from the run and never an argument.
 import type { PluginToolDeclaration } from "@paperclipai/plugin-sdk";
+import { QUERY_CHARACTERS } from "./capture/text";
 import type { Schema } from "./values";
 
 /** A declared tool, whose arguments are checked by its schema. */
@@ -35,7 +36,7 @@ export const TOOLS: Declared[] = [
     "Search memory",
     "Find what the company remembers about a question. Each answer is about this query.",
     {
-      query: { type: "string", minLength: 1, maxLength: 5000 },
+      query: { type: "string", minLength: 1, maxLength: QUERY_CHARACTERS },
       topK: { type: "integer", minimum: 1, maximum: 50, description: "How many memories at most; 10 if absent." },
     },
     ["query"],

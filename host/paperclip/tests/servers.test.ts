@@ -114,6 +114,22 @@ test("a company's first settings that another server saved reach this one, and n
   expect(new Set(asked)).toEqual(new Set([alpha]));
 });
 
+test("settings that are told before memory is up are kept for its store, and go with their company", async () => {
+  const fake = await FakeHost.make();
+  const alpha = await fake.company("Alpha");
+  const plugin = server(fake, "here 1", none);
+  await plugin.configChanged({ agents: ["a"] }, alpha);
+  const rows = async (): Promise<unknown[]> =>
+    fake.host.db.query(`SELECT store, settings FROM ${fake.host.db.namespace}.companies ORDER BY store`, []);
+  await until(() => plugin.memory.isUp);
+  expect(await rows()).toEqual([
+    { store: "", settings: { agents: ["a"] } },
+    { store: "s", settings: { agents: ["a"] } },
+  ]);
+  await plugin.ledger.drop(alpha);
+  expect(await rows()).toEqual([]);
+});
+
 test("settings that were saved at another server reach this one", async () => {
   const fake = await FakeHost.make();
   const alpha = await fake.company("Alpha");

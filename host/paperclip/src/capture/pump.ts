@@ -28,9 +28,9 @@ export interface PumpOptions {
   configured(): string[];
   /** Whether this server takes in what is new; another one on the same database may do it. */
   leads?(): boolean;
-  /** Work that does not wait for the end of a round, such as costs and budgets: it is done behind each page. */
+  /** Work after each page, such as costs and budgets: a round may take long. */
   meanwhile?(): Promise<void>;
-  /** Work that belongs to each round. */
+  /** Work at the end of each round. */
   afterwards?(): Promise<void>;
   onSent?(companyId: string, items: Item[]): Promise<void>;
 }

@@ -3,6 +3,9 @@
 /** The limit of one text in bytes of UTF-8; host/docs/limits.md. */
 export const TEXT_BYTES = 1_048_576;
 
+/** The most characters of a query. Such a query has at most 16,000 bytes, and memhost takes 16,384. */
+export const QUERY_CHARACTERS = 4000;
+
 const OPENING = "<memhost-recall>";
 const CLOSING = "</memhost-recall>";
 

@@ -7,6 +7,7 @@ import {
   type PluginPageProps,
 } from "@paperclipai/plugin-sdk/ui";
 import { useState, type ReactNode } from "react";
+import { QUERY_CHARACTERS } from "../capture/text";
 import { Button, Card, Figure, INPUT, Quiet, said, Trouble, useAsked } from "./components";
 import { ExplorerLink } from "./explorer";
 import { Memories } from "./memories";
@@ -15,8 +16,6 @@ import type { Overview, Shown } from "./shapes";
 
 export const remembered = (overview: Overview, kind: string): number =>
   overview.counts.filter((count) => count.kind === kind && count.status === "sent").reduce((sum, { n }) => sum + n, 0);
-/** As many as a page counts; there may be more. */
-export const atMost = (count: number, most: number): string => (count < most ? `${count}` : `${most} or more`);
 export const cents = (value: number): string => `$${(value / 100).toFixed(2)}`;
 
 export function MemoryPage({ context }: PluginPageProps) {
@@ -75,7 +74,7 @@ function Attention({
     ({ kind, count }) => count > 0 && (kind !== "document" || overview.enabled !== null),
   );
   const nothing =
-    (overview.attention.length === 0 || !overview.isCounted) &&
+    overview.attention.length === 0 &&
     overview.held === null &&
     overview.reviews === 0 &&
     waiting.length === 0 &&
@@ -100,7 +99,10 @@ function Attention({
         ) : null}
         {overview.held === null ? null : <li>This company waits: {overview.held}</li>}
         {overview.reviews === 0 ? null : (
-          <li>Waiting for a decision in the explorer: {atMost(overview.reviews, 20)}</li>
+          <li>
+            Waiting for a decision in the explorer: {overview.reviews}
+            {overview.hasMoreReviews ? " or more" : ""}
+          </li>
         )}
         {overview.costs?.error ? <li>Costs are not entered yet: {overview.costs.error}</li> : null}
         {waiting.map(({ kind, count, bytes }) => (
@@ -170,7 +172,7 @@ function Search({ companyId, onChanged }: { companyId: string; onChanged: () => 
           style={{ flex: 1 }}
           value={query}
           aria-label="Search memory"
-          maxLength={5000}
+          maxLength={QUERY_CHARACTERS}
           placeholder="What does the company remember about…"
           onChange={(event) => setQuery(event.target.value)}
         />
@@ -241,8 +243,8 @@ function Everything({ companyId, changes, onChanged }: { companyId: string; chan
 
 /** Who asked, in the words of the pages. */
 export const WAYS: Record<string, string> = {
-  page: "a person, on this page",
-  route: "the skill or an address of the plugin",
+  page: "a person on the memory page",
+  route: "the skill or the API",
   tool: "an agent's tool",
 };
 

@@ -8,7 +8,7 @@ import {
 } from "@paperclipai/plugin-sdk/ui";
 import { Card, Quiet, Trouble, useAsked } from "./components";
 import { Memories } from "./memories";
-import { atMost, cents, remembered, WAYS } from "./page";
+import { cents, remembered, WAYS } from "./page";
 import type { Overview, RecallRow, Shown } from "./shapes";
 
 const some = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
@@ -56,13 +56,17 @@ export function MemoryWidget({ context }: PluginWidgetProps) {
       <div className="tabular-nums font-medium" style={{ fontSize: 20 }}>
         {data.isCounted ? `${total} remembered` : "not known while memory is down"}
       </div>
-      <Quiet>
-        {data.isCounted
-          ? `${some(remembered(data, "comment"), "comment")}, ${some(remembered(data, "run"), "run")}, ${some(remembered(data, "document"), "document")} · ${cents(data.costs?.monthCents ?? 0)} this month`
-          : ""}
-      </Quiet>
+      {data.isCounted ? (
+        <Quiet>
+          {some(remembered(data, "comment"), "comment")}, {some(remembered(data, "run"), "run")},{" "}
+          {some(remembered(data, "document"), "document")} · {cents(data.costs?.monthCents ?? 0)} this month
+        </Quiet>
+      ) : null}
       {data.attention.length + data.reviews === 0 ? null : (
-        <Quiet>{atMost(data.attention.length + data.reviews, 20)} need attention</Quiet>
+        <Quiet>
+          {data.attention.length + data.reviews}
+          {data.hasMoreReviews ? " or more" : ""} need attention
+        </Quiet>
       )}
       <a className="text-sm underline" {...navigation.linkProps(memoryOf(context))}>
         Open memory

@@ -260,7 +260,7 @@ function Leftovers({ companyId, settings, onChanged }: Part) {
       () => {
         setAsks(null);
         toast({
-          title: what === "adopt" ? "memhost starts again with this directory" : "The directory is being deleted",
+          title: what === "adopt" ? "memhost is being restarted with this directory" : "The directory is being deleted",
           tone: "success",
         });
         onChanged();
@@ -271,7 +271,9 @@ function Leftovers({ companyId, settings, onChanged }: Part) {
     <Card title="Memory of an earlier installation">
       <Quiet>
         This is for all companies of this Paperclip.
-        {isElsewhere ? " Memory is kept by the memhost that runs elsewhere, so none of these is in use." : ""}
+        {isElsewhere
+          ? " A memhost that runs elsewhere keeps memory now. To use or delete one of these, remove its address first."
+          : ""}
       </Quiet>
       <ul style={{ display: "grid", gap: 8 }}>
         {settings.leftovers.map(({ name, directory, lastSeen }) => (
@@ -280,7 +282,7 @@ function Leftovers({ companyId, settings, onChanged }: Part) {
               {directory} <Quiet>last used {new Date(lastSeen).toLocaleDateString()}</Quiet>
             </span>
             {isElsewhere ? null : <Button onClick={() => run(name, "adopt")}>Use it instead</Button>}
-            {asks === name ? (
+            {isElsewhere ? null : asks === name ? (
               <Button tone="danger" onClick={() => run(name, "delete")}>
                 Delete it for good
               </Button>

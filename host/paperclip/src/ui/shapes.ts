@@ -35,8 +35,8 @@ export interface Overview {
   counts: Awaited<ReturnType<Ledger["counts"]>>;
   attention: Awaited<ReturnType<Ledger["troubles"]>>;
   held: string | null;
-  /** At most 20. */
   reviews: number;
+  hasMoreReviews: boolean;
   /** False while memory is down: the numbers are not known then. */
   isCounted: boolean;
   costs: Awaited<ReturnType<typeof costsOf>> | null;

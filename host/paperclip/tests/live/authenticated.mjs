@@ -142,7 +142,7 @@ async function costs_reach_paperclip_with_the_key(world) {
   const made = await until(
     "both forms are there",
     async () => {
-      // A question costs something once the records have vectors, which they get behind the capture.
+      // A question costs nothing until the records have vectors, which are made after the capture.
       await world.search(company, "How many strings has the harp?");
       const all = await entries(world, company);
       return all.cost.length > 0 && all.finance.length > 0 ? all : null;

@@ -60,7 +60,7 @@ async function companies_without_settings_leave_no_error(world) {
   await sleep(20_000);
   const lines = readFileSync(world.server.log, "utf8").slice(before).split("\n");
   assert.deepEqual(
-    // The steps' own question whether memory is up yet is one, too.
+    // The step itself asks for the status until memory is up, and each 503 is such a line.
     lines.filter((line) => line.includes("ERROR") && !line.includes("GET /status 503")),
     [],
   );
