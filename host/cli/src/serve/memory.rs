@@ -26,8 +26,9 @@ pub(super) async fn give_back_when_idle<T>() -> T {
     }
 }
 
-/// A thread can return only what it keeps itself. Each task is busy long enough that another worker
-/// takes the next one. Threads of the blocking pool end when the host rests.
+/// A thread can return only what it keeps itself. There is a task for each worker; nothing makes
+/// each worker take one, but a task takes long enough that an idle worker takes the next. Threads
+/// of the blocking pool end when the host rests.
 async fn give_back_on_all_threads() {
     let workers = tokio::runtime::Handle::current().metrics().num_workers();
     let tasks: Vec<_> = (0..workers).map(|_| tokio::spawn(async { give_back() })).collect();
