@@ -20,11 +20,14 @@ export interface Context {
 
 /** What pages and routes use beside it. */
 export interface Worker extends Context {
-  readonly spending: { readonly error: string | null };
+  /** Why costs of a company are not entered; null: they are. */
+  readonly spending: { trouble(companyId: string): string | null };
   /** Why what a company sends waits; null: it does not. */
   held(companyId: string): string | null;
   /** With a company: as its people may read it, without the troubles of other companies. */
   health(companyId?: string): PluginHealthDiagnostics;
+  /** The address of a memhost that some company's settings name, which all companies use; null: none does. */
+  usedElsewhere(): string | null;
   /** Looks at Paperclip's tables soon. */
   wake(everything: boolean): void;
   /** Notes a change of memory in Paperclip's activity log. */

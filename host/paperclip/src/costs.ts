@@ -27,29 +27,34 @@ export function wholeCents(costCents: number, rest: number): { cents: number; re
 }
 
 export class Spending {
-  error: string | null = null;
+  private readonly troubles = new Map<string, string>();
   private last = 0;
 
   constructor(private readonly plugin: Context) {}
 
+  trouble(companyId: string): string | null {
+    return this.troubles.get(companyId) ?? null;
+  }
+
   async run(): Promise<void> {
     if (Date.now() - this.last < EVERY_MS) return;
-    this.last = Date.now();
     const { plugin } = this;
     for (const { id: companyId } of await plugin.companies()) {
       if (!plugin.isConfigured(companyId)) continue;
       try {
         const board = await boardOf(plugin.ctx, companyId, plugin.settings(companyId));
         if (board === null) continue;
-        await this.finish(companyId, board);
+        const isFinished = await this.finish(companyId, board);
         await this.read(companyId, board);
         await enterCharges(this.plugin, companyId, (event) => this.enterOnce(companyId, board, event));
-        this.error = null;
+        if (isFinished) this.troubles.delete(companyId);
       } catch (error) {
-        this.error = saying(error);
-        plugin.ctx.logger.warn("costs of memory are not entered yet", { companyId, error: this.error });
+        this.troubles.set(companyId, saying(error));
+        plugin.ctx.logger.warn("costs of memory are not entered yet", { companyId, error: saying(error) });
       }
     }
+    // A Paperclip that does not answer may take longer than the time between two runs.
+    this.last = Date.now();
   }
 
   /** Enters what follows the company's cursor. The cursor is kept after each page: an event that is read again has its row. */
@@ -141,19 +146,23 @@ export class Spending {
     );
   }
 
-  /** What was on its way when something ended: looks whether it is there before it is entered again. */
-  private async finish(companyId: string, board: Board): Promise<void> {
+  /**
+   * What was on its way when something ended: looks whether it is there before it is entered again. Answers whether
+   * nothing is on its way any more.
+   */
+  private async finish(companyId: string, board: Board): Promise<boolean> {
     const { ctx, ledger } = this.plugin;
     const open = await ctx.db.query<Open>(
       `SELECT event_id, form, body, (extract(epoch FROM now() - updated_at) * 1000)::float8 AS age_ms FROM ${ledger.namespace}.costs
        WHERE store = $1 AND company_id = $2::uuid AND status = 'posting' ORDER BY entered LIMIT 200`,
       [ledger.store, companyId],
     );
-    for (const one of open) {
-      if (one.age_ms < ON_ITS_WAY_MS) continue;
+    const old = open.filter(({ age_ms }) => age_ms >= ON_ITS_WAY_MS);
+    for (const one of old) {
       if (await this.isThere(companyId, board, one)) await this.close(one.event_id);
       else await this.post(companyId, board, one);
     }
+    return old.length === open.length;
   }
 
   private async isThere(companyId: string, board: Board, { event_id: id, form, body }: Open): Promise<boolean> {
@@ -216,11 +225,11 @@ function financeBody(event: CostEvent, cents: number): Record<string, unknown> {
   };
 }
 
-/** What memory cost this month, and what of it is in Paperclip. */
+/** What memory cost this month, null where memhost does not say, and what of it is in Paperclip. */
 export async function costsOf(
   plugin: Worker,
   companyId: string,
-): Promise<{ monthCents: number; entered: number; waiting: number; error: string | null }> {
+): Promise<{ monthCents: number | null; entered: number; waiting: number; error: string | null }> {
   const { ctx, ledger, memory, spending } = plugin;
   const month = new Date();
   const since = new Date(Date.UTC(month.getUTCFullYear(), month.getUTCMonth(), 1)).toISOString();
@@ -235,9 +244,9 @@ export async function costsOf(
   );
   const of = (status: string): number => rows.find((row) => row.status === status)?.n ?? 0;
   return {
-    monthCents: sums?.total.costCents ?? 0,
+    monthCents: sums?.total.costCents ?? null,
     entered: of("posted"),
     waiting: of("posting"),
-    error: spending.error,
+    error: spending.trouble(companyId),
   };
 }

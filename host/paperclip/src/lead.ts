@@ -25,7 +25,10 @@ function hasEnded(holder: string): boolean {
 }
 
 export class Lead {
+  /** Whether the worker that had the lease before ended without giving it up; known after the first question. */
+  wasLeft = false;
   private readonly table: string;
+  private hasAsked = false;
 
   constructor(
     private readonly host: Host,
@@ -37,6 +40,14 @@ export class Lead {
 
   /** Takes or keeps the lease where nobody else has it. */
   async ask(): Promise<Leading> {
+    if (!this.hasAsked) {
+      const [row] = await this.host.db.query<{ holder: string; over: boolean }>(
+        `SELECT holder, until <= now() AS over FROM ${this.table}`,
+        [],
+      );
+      this.wasLeft = row !== undefined && row.holder !== "" && (row.over || hasEnded(row.holder));
+      this.hasAsked = true;
+    }
     const known = await this.holder();
     const isFree = known === null || known === this.own || hasEnded(known);
     if (isFree)
@@ -52,7 +63,7 @@ export class Lead {
 
   /** Gives it up, so that another server goes on at once. */
   async release(): Promise<void> {
-    await this.host.db.execute(`UPDATE ${this.table} SET until = now() WHERE holder = $1`, [this.own]);
+    await this.host.db.execute(`UPDATE ${this.table} SET until = now(), holder = '' WHERE holder = $1`, [this.own]);
   }
 
   private async holder(): Promise<string | null> {

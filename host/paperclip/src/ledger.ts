@@ -1,4 +1,5 @@
 // What memhost has of Paperclip: rows in the plugin's own database namespace.
+import { TROUBLES } from "./bounds";
 import type { Host } from "./paperclip/host";
 
 /** What memhost's budget of a day was before it was closed. */
@@ -190,7 +191,7 @@ export class Ledger {
   ): Promise<{ kind: Kind; source_id: string; issue_id: string | null; status: Status; error: string | null }[]> {
     return this.host.db.query(
       `SELECT kind, source_id, issue_id, status, error FROM ${this.namespace}.ledger
-       WHERE store = $1 AND company_id = $2::uuid AND status IN ('waiting', 'refused') ORDER BY updated_at DESC LIMIT 50`,
+       WHERE store = $1 AND company_id = $2::uuid AND status IN ('waiting', 'refused') ORDER BY updated_at DESC LIMIT ${TROUBLES}`,
       [this.store, companyId],
     );
   }

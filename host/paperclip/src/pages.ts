@@ -3,6 +3,7 @@
 import type { PluginContext } from "@paperclipai/plugin-sdk";
 import { ACTIONS, mustBe, type Action } from "./access";
 import { estimate, preview } from "./backfill";
+import { USED } from "./bounds";
 import type { Worker } from "./context";
 import { costsOf } from "./costs";
 import { openExplorer } from "./explorer";
@@ -30,6 +31,24 @@ const scopeOf = (companyId: string, { actor }: ActionContext): Schemas["Scope"] 
   companyId,
   subjectId: actor.userId ?? "nobody",
 });
+
+/** Reviews that wait. A page of them may be empty, although more follow. */
+async function reviewsOf({ memory }: Worker, companyId: string): Promise<{ count: number; hasMore: boolean }> {
+  let cursor: string | null = null;
+  for (let pages = 0; ; pages += 1) {
+    const page: Schemas["ReviewItemPage"] = await must(
+      memory.use.GET("/control/v1/companies/{company}/reviews", {
+        params: {
+          path: { company: companyId },
+          query: { status: "pending", limit: 20, ...(cursor === null ? {} : { cursor }) },
+        },
+      }),
+    );
+    cursor = page.nextCursor ?? null;
+    if (page.items.length > 0 || cursor === null || pages === 10)
+      return { count: page.items.length, hasMore: cursor !== null };
+  }
+}
 
 export function registerPages(plugin: Worker): void {
   const { ctx, memory, ledger, recalls } = plugin;
@@ -68,13 +87,7 @@ export function registerPages(plugin: Worker): void {
   ctx.data.register("overview", async (params) => {
     const companyId = companyIn(params);
     const isUp = memory.isUp && ledger.store !== "";
-    const reviews = isUp
-      ? await must(
-          memory.use.GET("/control/v1/companies/{company}/reviews", {
-            params: { path: { company: companyId }, query: { status: "pending", limit: 20 } },
-          }),
-        ).catch(() => null)
-      : null;
+    const reviews = isUp ? await reviewsOf(plugin, companyId).catch(() => null) : null;
     const backlog = isUp ? await preview(plugin, companyId) : [];
     const row = isUp ? await ledger.company(companyId) : null;
     const waits = row !== null && row.backfill_after !== null && backlog.some(({ count }) => count > 0);
@@ -86,9 +99,10 @@ export function registerPages(plugin: Worker): void {
       counts: isUp ? await ledger.counts(companyId) : [],
       attention: isUp ? await ledger.troubles(companyId) : [],
       held: plugin.held(companyId),
-      reviews: reviews?.items.length ?? 0,
-      hasMoreReviews: Boolean(reviews?.nextCursor),
+      reviews: reviews?.count ?? null,
+      hasMoreReviews: reviews?.hasMore ?? false,
       isCounted: isUp,
+      isConfigured: plugin.isConfigured(companyId),
       costs: isUp ? await costsOf(plugin, companyId) : null,
       backlog,
       recalls: isUp ? await recalls.of(companyId, null, 10) : [],
@@ -106,6 +120,7 @@ export function registerPages(plugin: Worker): void {
       health: plugin.health(companyId),
       agents: await agentsOf(ctx, companyId),
       directory: plugin.directory,
+      elsewhere: plugin.usedElsewhere(),
       enabled: ledger.store === "" ? null : ((await ledger.company(companyId))?.enabled ?? null),
       leftovers: ledger.store === "" ? [] : await leftovers(plugin),
     };
@@ -159,7 +174,11 @@ export function registerPages(plugin: Worker): void {
         body: { scope: scopeOf(companyId, context), limit: 100, filter: { issueId } },
       }),
     );
-    return { made: await shown(companyId, page.items), used: await recalls.of(companyId, issueId, 20) };
+    return {
+      made: await shown(companyId, page.items),
+      hasMore: Boolean(page.nextCursor),
+      used: await recalls.of(companyId, issueId, USED),
+    };
   });
 
   action("note", async (params, { actor }) => {

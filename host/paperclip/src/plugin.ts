@@ -53,6 +53,8 @@ const EVENTS = [
 const TICK_MS = 8000;
 const RECOVER_MS = 1000;
 const RECOVER_TRIES = 20;
+/** How long Paperclip has to tell the settings before a worker that took the place of a crashed one asks for them. */
+const TELL_MS = 5000;
 /** How often what was enabled is looked at. */
 const FOLLOW_MS = 60_000;
 /** How often agents' instructions are brought up to date. */
@@ -95,6 +97,10 @@ export class MemhostPlugin implements Worker {
   private leader = "";
   private stopped = false;
   private followedAt = 0;
+  private readonly startedAt = Date.now();
+  /** Whether Paperclip has told settings by itself. */
+  private wasTold = false;
+  private hasAskedAll = false;
   private rereadAt = Date.now();
   private instructedAt = 0;
   private readonly instructed = new Set<string>();
@@ -124,11 +130,9 @@ export class MemhostPlugin implements Worker {
       meanwhile: async () => {
         await this.spending.run();
         await budgets.run();
-      },
-      afterwards: async () => {
-        await this.recalls.prune();
         await this.follow();
       },
+      afterwards: () => this.recalls.prune(),
     });
     this.process = new MemhostProcess({
       directory: this.directory,
@@ -193,7 +197,7 @@ export class MemhostPlugin implements Worker {
     for (const id of new Set([...this.told.keys(), ...(await this.ledger.configured())])) {
       const told = this.told.get(id);
       const row = await this.ctx.config.get(id).catch(() => null);
-      if (row !== null && told === this.told.get(id) && JSON.stringify(row) !== told) await this.configChanged(row, id);
+      if (row !== null && told === this.told.get(id) && JSON.stringify(row) !== told) await this.use(row, id);
     }
   }
 
@@ -212,12 +216,21 @@ export class MemhostPlugin implements Worker {
   /** Asks for settings that were not told, of the companies that have some. Paperclip refuses all while it is busy. */
   async recover(): Promise<boolean> {
     const companies = await this.ledger.configured();
-    for (const id of companies) {
-      if (this.rows.has(id)) continue;
-      const row = await this.ctx.config.get(id).catch(() => null);
-      if (row !== null && !this.rows.has(id)) await this.configChanged(row, id);
-    }
-    return companies.every((id) => this.rows.has(id));
+    for (const id of companies) await this.ask(id);
+    if (!companies.every((id) => this.rows.has(id)) || this.leads === null) return false;
+    if (!this.lead.wasLeft || this.wasTold || this.hasAskedAll) return true;
+    if (Date.now() - this.startedAt < TELL_MS) return false;
+    // A company's first settings may have been saved while no worker ran. Paperclip logs an error for each company that
+    // has none, so they are asked for once, and after a crash only.
+    for (const { id } of await this.companies()) await this.ask(id);
+    this.hasAskedAll = true;
+    return true;
+  }
+
+  private async ask(companyId: string): Promise<void> {
+    if (this.rows.has(companyId)) return;
+    const row = await this.ctx.config.get(companyId).catch(() => null);
+    if (row !== null && !this.rows.has(companyId)) await this.use(row, companyId);
   }
 
   settings(companyId: string): Settings {
@@ -230,8 +243,7 @@ export class MemhostPlugin implements Worker {
       // Settings that were told before memory was up. A deleted company gets no row again.
       for (const { id } of await this.pump.sources.companies()) {
         const row = this.told.get(id);
-        if (row !== undefined)
-          await this.ledger.setCompany(id, { settings: JSON.parse(row) as Record<string, unknown> });
+        if (row !== undefined) await this.keep(id, JSON.parse(row) as Record<string, unknown>);
       }
       for (const row of await this.ledger.companies())
         if (row.settings !== null) this.kept.set(row.company_id, settingsOf(row.settings));
@@ -293,23 +305,31 @@ export class MemhostPlugin implements Worker {
     this.ctx.logger.warn("memhost ended and is started again", { error });
   }
 
+  /** Paperclip tells the settings of a company. */
   async configChanged(row: Record<string, unknown>, companyId: string | null): Promise<void> {
     if (companyId === null) return;
-    const before = this.settings(companyId);
+    this.wasTold = true;
+    await this.use(row, companyId);
+  }
+
+  /** Keeps settings in the ledger, which names the companies that have some for a worker that is started again. */
+  private async keep(companyId: string, row: Record<string, unknown>): Promise<void> {
+    const before = settingsOf((await this.ledger.company(companyId))?.settings ?? null);
+    await this.ledger.setCompany(companyId, { settings: row });
+    if (JSON.stringify(before.agents) !== JSON.stringify(settingsOf(row).agents)) await this.ledger.widen(companyId);
+  }
+
+  private async use(row: Record<string, unknown>, companyId: string): Promise<void> {
     const settings = settingsOf(row);
     this.rows.set(companyId, settings);
     this.told.set(companyId, JSON.stringify(row));
+    // First of all: this worker may end while memhost is started again below. Before memory is up the database may not
+    // answer yet; `up` writes them, too.
+    const kept = this.keep(companyId, row);
+    if (this.ledger.store === "") await kept.catch(() => undefined);
+    else await kept;
     await this.linkBack();
     await this.choose();
-    // The ledger names the companies that have settings, for a worker that is started again. A deleted company has none
-    // any more, and its grace period counts from then on.
-    const written = this.ledger.setCompany(companyId, { settings: row });
-    // Before memory is up the database may not answer yet; `up` writes them, too.
-    if (this.ledger.store === "") await written.catch(() => undefined);
-    else {
-      await written;
-      if (JSON.stringify(before.agents) !== JSON.stringify(settings.agents)) await this.ledger.widen(companyId);
-    }
     await outside(() => this.useLeftovers(settings.adoptDirectory, settings.deleteDirectories));
     this.followedAt = 0;
     this.instructed.delete(companyId);
@@ -322,15 +342,17 @@ export class MemhostPlugin implements Worker {
     const url = named?.memhostUrl ?? null;
     if (url === null && this.leads === null) return;
     const name = url !== null ? `the memhost at ${url}` : this.leads === true ? OWN : NEIGHBOUR;
-    if (name === this.chosen) return;
-    this.chosen = name;
+    // Another token, or another company whose token it is, makes another place of the same address.
+    const place = url === null ? name : JSON.stringify([url, companyId, named?.memhostToken]);
+    if (place === this.chosen) return;
+    this.chosen = place;
     this.elsewhere?.stop();
     this.elsewhere = null;
     this.memory.down("another memhost is used");
     if (name === OWN) return outside(() => this.process.restart());
     await this.process.stop();
     // Another one was chosen meanwhile.
-    if (this.chosen !== name) return;
+    if (this.chosen !== place) return;
     if (this.leads === true) dropServing(this.directory);
     this.elsewhere = new Elsewhere(
       name,
@@ -382,6 +404,10 @@ export class MemhostPlugin implements Worker {
             : `memhost is ${phase}: ${trouble}`,
       details: companyId === undefined ? { ...this.process.state, pump: { ...this.pump.state } } : { phase },
     };
+  }
+
+  usedElsewhere(): string | null {
+    return [...this.rows.values()].find(({ memhostUrl }) => memhostUrl !== null)?.memhostUrl ?? null;
   }
 
   wrote(companyId: string, what: string, count: number, metadata: Record<string, unknown>): Promise<void> {

@@ -28,7 +28,7 @@ export interface PumpOptions {
   configured(): string[];
   /** Whether this server takes in what is new; another one on the same database may do it. */
   leads?(): boolean;
-  /** Work after each page, such as costs and budgets: a round may take long. */
+  /** Work beside rounds, such as costs and budgets: begun after each page, once at a time, and no round waits for it. */
   meanwhile?(): Promise<void>;
   /** Work at the end of each round. */
   afterwards?(): Promise<void>;
@@ -50,6 +50,7 @@ export class Pump {
   private readonly forgetting: Forgetting;
   private readonly until = new Map<string, number>();
   private running: Promise<void> | null = null;
+  private beside: Promise<void> | null = null;
   private again = false;
   private wantsEverything = true;
   private forgotAt = 0;
@@ -126,8 +127,16 @@ export class Pump {
       await this.forgetting.run((companyId) => this.options.settings(companyId));
       this.forgotAt = Date.now();
     } else await this.forgetting.quick(new Date(Date.now() - QUICK_MS));
-    await this.options.meanwhile?.();
+    this.goOnBeside();
     await this.options.afterwards?.();
+  }
+
+  private goOnBeside(): void {
+    this.beside ??= (this.options.meanwhile?.() ?? Promise.resolve())
+      .catch((error: unknown) =>
+        this.options.host.logger.warn("work beside a round of memory did not end", { error: saying(error) }),
+      )
+      .finally(() => (this.beside = null));
   }
 
   /** Delivers page after page, each behind the one before, so that what cannot be sent keeps nothing else back. */
@@ -161,7 +170,7 @@ export class Pump {
         if (held !== null) this.hold(companyId, held);
         if (sent.length > 0) await this.options.onSent?.(companyId, sent);
       }
-      await this.options.meanwhile?.();
+      this.goOnBeside();
     }
   }
 

@@ -7,6 +7,7 @@ import {
   type PluginPageProps,
 } from "@paperclipai/plugin-sdk/ui";
 import { useState, type ReactNode } from "react";
+import { TROUBLES } from "../bounds";
 import { QUERY_CHARACTERS } from "../capture/text";
 import { Button, Card, Figure, INPUT, Quiet, said, Trouble, useAsked } from "./components";
 import { ExplorerLink } from "./explorer";
@@ -17,6 +18,11 @@ import type { Overview, Shown } from "./shapes";
 export const remembered = (overview: Overview, kind: string): number =>
   overview.counts.filter((count) => count.kind === kind && count.status === "sent").reduce((sum, { n }) => sum + n, 0);
 export const cents = (value: number): string => `$${(value / 100).toFixed(2)}`;
+
+export const monthly = ({ costs }: Overview): string =>
+  costs === null || costs.monthCents === null ? "not known" : cents(costs.monthCents);
+const hasReviews = ({ reviews, hasMoreReviews }: Overview): boolean =>
+  reviews !== null && (reviews > 0 || hasMoreReviews);
 
 export function MemoryPage({ context }: PluginPageProps) {
   const companyId = context.companyId;
@@ -40,11 +46,8 @@ export function MemoryPage({ context }: PluginPageProps) {
       <div className="grid grid-cols-2 sm:grid-cols-4 gap-2">
         <Figure label="Comments" value={known(remembered(data, "comment"))} />
         <Figure label="Runs" value={known(remembered(data, "run"))} />
-        <Figure
-          label="Documents"
-          value={known(data.enabled === null ? "after Enable" : remembered(data, "document"))}
-        />
-        <Figure label="Cost this month" value={known(cents(data.costs?.monthCents ?? 0))} />
+        <Figure label="Documents" value={known(data.isConfigured ? remembered(data, "document") : "after Enable")} />
+        <Figure label="Cost this month" value={monthly(data)} />
       </div>
       <Attention companyId={companyId} overview={data} onChanged={refresh} />
       <Search companyId={companyId} onChanged={changed} />
@@ -71,12 +74,12 @@ function Attention({
     void action({ companyId }).then(onChanged, (error: unknown) => toast({ title: said(error), tone: "error" }));
   const navigation = useHostNavigation();
   const waiting = overview.backlog.filter(
-    ({ kind, count }) => count > 0 && (kind !== "document" || overview.enabled !== null),
+    ({ kind, count }) => count > 0 && (kind !== "document" || overview.isConfigured),
   );
   const nothing =
     overview.attention.length === 0 &&
     overview.held === null &&
-    overview.reviews === 0 &&
+    !hasReviews(overview) &&
     waiting.length === 0 &&
     (overview.enabled !== null || !overview.isCounted) &&
     !overview.costs?.error;
@@ -89,8 +92,10 @@ function Attention({
       <ul style={{ display: "grid", gap: 6 }}>
         {overview.enabled === null && overview.isCounted ? (
           <li>
-            Comments and runs are remembered. Documents, the agents&apos; tools, the skill and costs begin with Enable,
-            in the{" "}
+            {overview.isConfigured
+              ? "Comments, runs and documents are remembered. The agents' tools and the skill begin with Enable"
+              : "Comments and runs are remembered. Documents, the agents' tools, the skill and costs begin with Enable"}
+            , in the{" "}
             <a className="underline" {...navigation.linkProps("/company/settings/instance/plugins")}>
               plugin&apos;s settings
             </a>
@@ -98,12 +103,12 @@ function Attention({
           </li>
         ) : null}
         {overview.held === null ? null : <li>This company waits: {overview.held}</li>}
-        {overview.reviews === 0 ? null : (
+        {hasReviews(overview) ? (
           <li>
             Waiting for a decision in the explorer: {overview.reviews}
             {overview.hasMoreReviews ? " or more" : ""}
           </li>
-        )}
+        ) : null}
         {overview.costs?.error ? <li>Costs are not entered yet: {overview.costs.error}</li> : null}
         {waiting.map(({ kind, count, bytes }) => (
           <li key={kind}>
@@ -125,6 +130,7 @@ function Attention({
             <Button onClick={() => act(backfill)}>Take in the past</Button>
           </li>
         ) : null}
+        {overview.attention.length < TROUBLES ? null : <li>There may be more than these {TROUBLES}:</li>}
         {overview.attention.map((item) => (
           <li key={`${item.kind} ${item.source_id}`}>
             A {item.kind} {item.status === "refused" ? "was refused" : "waits"}: {item.error}
@@ -181,7 +187,7 @@ function Search({ companyId, onChanged }: { companyId: string; onChanged: () => 
         </Button>
       </form>
       {found.error === null ? null : <Trouble>{found.error}</Trouble>}
-      {found.data === null ? null : found.data.skipped !== null ? (
+      {found.data === null || found.error !== null ? null : found.data.skipped !== null ? (
         <Quiet>Nothing was found: {found.data.skipped}.</Quiet>
       ) : (
         <>

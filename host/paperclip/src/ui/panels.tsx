@@ -6,9 +6,10 @@ import {
   type PluginSidebarProps,
   type PluginWidgetProps,
 } from "@paperclipai/plugin-sdk/ui";
+import { TROUBLES, USED } from "../bounds";
 import { Card, Quiet, Trouble, useAsked } from "./components";
 import { Memories } from "./memories";
-import { cents, remembered, WAYS } from "./page";
+import { monthly, remembered, WAYS } from "./page";
 import type { Overview, RecallRow, Shown } from "./shapes";
 
 const some = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
@@ -49,6 +50,7 @@ export function MemoryWidget({ context }: PluginWidgetProps) {
   if (error !== null) return <Trouble>Memory: {error.message}</Trouble>;
   if (data === null) return <Quiet>Reading memory…</Quiet>;
   const total = ["comment", "run", "document"].reduce((sum, kind) => sum + remembered(data, kind), 0);
+  const attention = data.attention.length + (data.reviews ?? 0);
   return (
     <div className="text-sm" style={{ display: "grid", gap: 8 }}>
       {data.health.status === "ok" ? null : <Trouble>{data.health.message}</Trouble>}
@@ -59,13 +61,13 @@ export function MemoryWidget({ context }: PluginWidgetProps) {
       {data.isCounted ? (
         <Quiet>
           {some(remembered(data, "comment"), "comment")}, {some(remembered(data, "run"), "run")},{" "}
-          {some(remembered(data, "document"), "document")} · {cents(data.costs?.monthCents ?? 0)} this month
+          {some(remembered(data, "document"), "document")} · {monthly(data)} this month
         </Quiet>
       ) : null}
-      {data.attention.length + data.reviews === 0 ? null : (
+      {attention === 0 && !data.hasMoreReviews ? null : (
         <Quiet>
-          {data.attention.length + data.reviews}
-          {data.hasMoreReviews ? " or more" : ""} need attention
+          {attention}
+          {data.hasMoreReviews || data.attention.length === TROUBLES ? " or more" : ""} need attention
         </Quiet>
       )}
       <a className="text-sm underline" {...navigation.linkProps(memoryOf(context))}>
@@ -77,17 +79,22 @@ export function MemoryWidget({ context }: PluginWidgetProps) {
 
 export function MemoryOfIssue({ context }: PluginDetailTabProps) {
   const companyId = context.companyId ?? "";
-  const panel = useAsked<{ made: Shown[]; used: RecallRow[] }>("issue", { companyId, issueId: context.entityId }, true);
+  const panel = useAsked<{ made: Shown[]; hasMore: boolean; used: RecallRow[] }>(
+    "issue",
+    { companyId, issueId: context.entityId },
+    true,
+  );
   if (panel.error !== null) return <Trouble>{panel.error}</Trouble>;
   if (panel.data === null) return <Quiet>Reading memory…</Quiet>;
-  const { made, used } = panel.data;
+  const { made, hasMore, used } = panel.data;
   const found = used.filter(({ skipped }) => skipped === null).length;
   return (
     <details className="text-sm">
       <summary className="text-sm font-medium" style={{ cursor: "pointer" }}>
         Memory{" "}
         <Quiet>
-          {some(made.length, "memory").replace("memorys", "memories")} of this task, recalled {some(found, "time")}
+          {hasMore ? `${made.length} memories or more` : some(made.length, "memory").replace("memorys", "memories")} of
+          this task, recalled {used.length === USED ? `${found} times or more` : some(found, "time")}
         </Quiet>
       </summary>
       <div className="space-y-4" style={{ marginTop: 12 }}>

@@ -40,9 +40,7 @@ export function MemorySettings({ context }: PluginSettingsPageProps) {
     <div className="space-y-4" style={{ maxWidth: 720 }}>
       <Card title="State">
         <p>{data.health.message}</p>
-        <Quiet>
-          {data.settings.memhostUrl === null ? `Data: ${data.directory}` : `Data: at ${data.settings.memhostUrl}`}
-        </Quiet>
+        <Quiet>{data.elsewhere === null ? `Data: ${data.directory}` : `Data: at ${data.elsewhere}`}</Quiet>
       </Card>
       <Enable companyId={companyId} settings={data} onChanged={refresh} />
       <Form companyId={companyId} settings={data} onChanged={refresh} />
@@ -251,7 +249,7 @@ function Leftovers({ companyId, settings, onChanged }: Part) {
   const toast = usePluginToast();
   const [asks, setAsks] = useState<string | null>(null);
   if (settings.leftovers.length === 0) return null;
-  const isElsewhere = settings.settings.memhostUrl !== null;
+  const isElsewhere = settings.elsewhere !== null;
   const run = (name: string, what: "adopt" | "delete"): void =>
     void change(companyId, (row) => {
       if (what === "adopt") row.adoptDirectory = name;
@@ -272,7 +270,7 @@ function Leftovers({ companyId, settings, onChanged }: Part) {
       <Quiet>
         This is for all companies of this Paperclip.
         {isElsewhere
-          ? " A memhost that runs elsewhere keeps memory now. To use or delete one of these, remove its address first."
+          ? " A memhost that runs elsewhere keeps memory now. To use or delete one of these, remove its address from every company's settings first."
           : ""}
       </Quiet>
       <ul style={{ display: "grid", gap: 8 }}>

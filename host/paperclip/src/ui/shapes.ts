@@ -35,10 +35,13 @@ export interface Overview {
   counts: Awaited<ReturnType<Ledger["counts"]>>;
   attention: Awaited<ReturnType<Ledger["troubles"]>>;
   held: string | null;
-  reviews: number;
+  /** How many wait at least; null: not known. */
+  reviews: number | null;
   hasMoreReviews: boolean;
   /** False while memory is down: the numbers are not known then. */
   isCounted: boolean;
+  /** Whether Paperclip gives documents, costs and activity of the company. */
+  isConfigured: boolean;
   costs: Awaited<ReturnType<typeof costsOf>> | null;
   backfill: { waits: boolean; estimateCents: number | null };
   backlog: Awaited<ReturnType<typeof preview>>;
@@ -62,6 +65,8 @@ export interface SettingsAnswer {
   health: Overview["health"];
   agents: Overview["agents"];
   directory: string;
+  /** The address of the memhost that all companies use, where settings name one. */
+  elsewhere: string | null;
   enabled: Record<string, unknown> | null;
   leftovers: Leftover[];
 }
