@@ -8,6 +8,9 @@ import { api, PACKAGE, URL_OF } from "./server.mjs";
 const pictures = path.join(PACKAGE, "../../target/tmp/paperclip");
 
 /** The explorer opens in another tab without a token to type, and links back to the issue in Paperclip. */
+/** The panel of a task. While Paperclip reads the task's history it shows another one, which goes. */
+const panelOf = (page, hasText) => page.getByTestId("task-chat-thread-header").locator("summary", { hasText });
+
 async function explorer_and_back(world, page, issue) {
   const opened = page.waitForEvent("popup");
   await page.getByRole("button", { name: "Open the explorer" }).click();
@@ -69,7 +72,7 @@ async function pages_in_a_browser(world) {
     assert.equal(await link.getAttribute("href"), `/${prefix}/issues/${identifier}`);
     await link.click();
     await page.waitForURL(`**/issues/${identifier}`);
-    await page.locator("summary", { hasText: "1 memory of this task" }).click();
+    await panelOf(page, "1 memory of this task").click();
     await page.getByText("Made by this task").waitFor();
     await picture("issue");
     await page.goto(`${URL_OF}/${prefix}/dashboard`);
@@ -182,7 +185,7 @@ async function pages_fit_every_window(world) {
         await page.locator("[data-memory]").filter({ hasText: "Whales pass" }).first().waitFor();
         await look("memory");
         await page.goto(`${URL_OF}/${prefix}/issues/${identifier}`);
-        await page.locator("summary", { hasText: "of this task" }).click();
+        await panelOf(page, "of this task").click();
         await page.getByText("Made by this task").waitFor();
         await page.locator("[data-memory]").first().waitFor();
         await look("issue");
