@@ -27,6 +27,9 @@ mod place;
 mod store;
 mod sums;
 mod tables;
+#[cfg(feature = "testing")]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+pub mod testing;
 
 pub use self::error::OpenError;
 pub use self::store::{PostgresOptions, PostgresStore};

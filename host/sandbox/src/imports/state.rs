@@ -153,7 +153,10 @@ impl State {
     ) -> Result<storage::Page, storage::Error> {
         let page = self.storage()?.scan(prefix, cursor, limit).await?;
         let entry = |StorageEntry { key, value }| storage::Entry { key, value };
-        Ok(storage::Page { entries: page.entries.into_iter().map(entry).collect(), next: page.next })
+        Ok(storage::Page {
+            entries: page.entries.into_iter().map(entry).collect(),
+            next: page.next,
+        })
     }
 }
 
