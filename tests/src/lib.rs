@@ -46,6 +46,11 @@ pub fn is_whole() -> bool {
     std::env::var_os("MEMHOST_TESTS_WHOLE").is_some()
 }
 
+/// Whether hosts keep memory in PostgreSQL: if `MEMHOST_TEST_STORE` is `postgres`.
+pub fn is_on_postgres() -> bool {
+    std::env::var_os("MEMHOST_TEST_STORE").is_some_and(|store| store == "postgres")
+}
+
 /// A tool that a test needs beside the toolchain: a browser, an interpreter, a package. If it is
 /// missing, the test says so and ends. With `MEMHOST_TESTS_NEED_TOOLS`, which `.ci/run` sets, a
 /// missing tool fails the test.
@@ -166,6 +171,10 @@ impl TestHost {
         let mut options = ServiceOptions::new(directory.path().join("data"));
         options.plugins_dir = Some(plugins);
         options.compiled_dir = Some(compiled_dir());
+        if is_on_postgres() {
+            let found = memhost_postgres::testing::database().await;
+            options.database = Some(found.context("no PostgreSQL is installed")?);
+        }
         change(&mut options);
         let mut host =
             Self { service: None, options, surfaces: ServerOptions::default(), directory };

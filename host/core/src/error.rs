@@ -23,6 +23,8 @@ pub enum OpenError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
+    Database(#[from] memhost_postgres::OpenError),
+    #[error(transparent)]
     Binding(#[from] BindingError),
     #[error(transparent)]
     Access(#[from] AccessError),

@@ -48,9 +48,14 @@ pub struct ServiceOptions {
     pub zero_config: bool,
     /// The limits of all guests together.
     pub sandbox: SandboxOptions,
-    /// The options of the embedded store.
+    /// The options of the embedded store. Its quota of a company holds for every store.
     pub store: SledOptions,
-    /// Wraps the embedded store when the host is opened, such as in a store that fails on purpose.
+    /// A database that keeps memory instead of the embedded store:
+    /// `postgres://USER:PASSWORD@HOST/DATABASE`. One host at a time may use it: what a company has
+    /// in memory is not shared yet. The data directory still has keys, components and the files of
+    /// providers.
+    pub database: Option<String>,
+    /// Wraps the store when the host is opened, such as in a store that fails on purpose.
     pub wrap_store: Option<WrapStore>,
     /// When deliveries and jobs that failed are tried again.
     pub retry: RetryPolicy,
@@ -81,6 +86,7 @@ impl ServiceOptions {
             zero_config: true,
             sandbox: SandboxOptions::default(),
             store: SledOptions::default(),
+            database: None,
             wrap_store: None,
             retry: RetryPolicy::default(),
             metrics_company_label: false,

@@ -17,6 +17,7 @@ use memhost_embeddings::{Embeddings, EmbeddingsOptions};
 use memhost_operations::{Operations, Parts};
 use memhost_oplog::operation::OperationSink;
 use memhost_oplog::{Oplog, OplogOptions};
+use memhost_postgres::{PostgresOptions, PostgresStore};
 use memhost_queues::waiting::WaitingRecords;
 use memhost_queues::{Deliveries, Jobs, RetryPolicy, Reviews};
 use memhost_records::Records;
@@ -26,7 +27,7 @@ use memhost_registry::secrets::{SecretStore, Vault, key_from_env_or_file};
 use memhost_registry::versions::ServingBindings;
 use memhost_registry::{ActivityLog, CompanyRegister};
 use memhost_sandbox::{CacheKey, Sandbox};
-use memhost_store::{SledStore, Store};
+use memhost_store::{SledOptions, SledStore, Store};
 use memhost_tenancy::{KnownCompanies, ServiceError, Tenancy, TenancyParts};
 use memhost_transfer::Transfer;
 
@@ -117,18 +118,7 @@ impl Service {
         // Memory is for the host's user only.
         memhost_files::durable::create_directory(&data_dir, 0o700)
             .map_err(|error| OpenError::directory("making", &data_dir, error))?;
-        let (path, store_options) = (data_dir.clone(), options.store);
-        // Opening reads and may repair: not on the executor.
-        let opened = memhost_executor::spawn_blocking(move || {
-            let store = SledStore::open(&path, store_options)?;
-            // Only now is it certain that the directory is the host's.
-            permissions::tighten(&path)
-                .map_err(|error| OpenError::directory("protecting", &path, error))?;
-            Ok::<_, OpenError>(store)
-        });
-        let store =
-            opened.await.map_err(|error| OpenError::directory("opening", &data_dir, error))??;
-        let store: Arc<dyn Store> = Arc::new(store);
+        let store = open_store(&data_dir, options.store, options.database).await?;
         let store =
             options.wrap_store.map_or_else(|| Arc::clone(&store), |wrap| wrap(Arc::clone(&store)));
         memhost_transfer::undo_cut_imports(&*store, &data_dir).await?;
@@ -279,6 +269,31 @@ impl Service {
             data_dir,
         }
     }
+}
+
+/// Opens the store of a data directory, or the database that keeps memory instead.
+async fn open_store(
+    data_dir: &Path,
+    options: SledOptions,
+    database: Option<String>,
+) -> Result<Arc<dyn Store>, OpenError> {
+    if let Some(address) = database {
+        let company_bytes = options.company_bytes;
+        let options = PostgresOptions { address, company_bytes, ..PostgresOptions::default() };
+        return Ok(Arc::new(PostgresStore::open(options).await?));
+    }
+    let path = data_dir.to_owned();
+    // Opening reads and may repair: not on the executor.
+    let opened = memhost_executor::spawn_blocking(move || {
+        let store = SledStore::open(&path, options)?;
+        // Only now is it certain that the directory is the host's.
+        permissions::tighten(&path)
+            .map_err(|error| OpenError::directory("protecting", &path, error))?;
+        Ok::<_, OpenError>(store)
+    });
+    let store =
+        opened.await.map_err(|error| OpenError::directory("opening", data_dir, error))??;
+    Ok(Arc::new(store))
 }
 
 /// A directory of compiled components that hosts of one user share, with its key.

@@ -1,6 +1,8 @@
 //! A provider's storage as a trait: the sandbox calls it, the store implements it, and neither
 //! knows the other.
 
+use async_trait::async_trait;
+
 /// One key and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StorageEntry {
@@ -50,23 +52,22 @@ pub enum StorageError {
 
 /// The key-value store of one binding. See `storage` in `wit/host.wit` for ordering and limits.
 ///
-/// These calls are not async: the sandbox makes them in the middle of a guest's call, where a plain
-/// call costs a fraction of an async one, and the embedded store answers from memory or the local
-/// disk. A store over a network needs the `storage` imports to be async (`sandbox/src/bindings.rs`,
-/// as `embeddings.embed` is), and this trait with them.
+/// The embedded store answers at once; a store over a network waits for its database. What a call
+/// has written is seen by every later call of the same binding, whichever instance makes it.
+#[async_trait]
 pub trait BindingStorage: Send + Sync {
     /// The value at a key.
     ///
     /// # Errors
     /// Where the key is over its limit or the disk fails.
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError>;
+    async fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError>;
 
     /// One page of the entries under a prefix, from `cursor` on; a limit of 0 means as many as a
     /// page may hold.
     ///
     /// # Errors
     /// Where the disk fails.
-    fn scan(
+    async fn scan(
         &self,
         prefix: &[u8],
         cursor: Option<&[u8]>,
@@ -77,14 +78,14 @@ pub trait BindingStorage: Send + Sync {
     ///
     /// # Errors
     /// Where a limit is reached or the disk fails; then nothing is written.
-    fn apply(&self, batch: Vec<StorageWrite>) -> Result<(), StorageError>;
+    async fn apply(&self, batch: Vec<StorageWrite>) -> Result<(), StorageError>;
 
     /// Sets `key` to `new` (none deletes) if its value is `expected` (none: absent), and answers
     /// whether it did.
     ///
     /// # Errors
     /// Where a limit is reached or the disk fails; then nothing is written.
-    fn compare_and_swap(
+    async fn compare_and_swap(
         &self,
         key: &[u8],
         expected: Option<&[u8]>,

@@ -25,7 +25,11 @@ mod required {
     wasmtime::component::bindgen!({
         path: "../../wit",
         world: "memory-provider",
-        imports: { "paperclip:memory/embeddings.embed": async | trappable, default: trappable },
+        imports: {
+            "paperclip:memory/embeddings.embed": async | trappable,
+            "paperclip:memory/storage": async | trappable,
+            default: trappable,
+        },
         exports: { default: async },
     });
 }

@@ -14,13 +14,14 @@ use crate::StoreError;
 pub struct Commit(oneshot::Receiver<Result<(), StoreError>>);
 
 impl Commit {
-    pub(crate) fn pair() -> (oneshot::Sender<Result<(), StoreError>>, Self) {
+    /// A write that is durable once `Ok` is sent, and has failed once an error is sent.
+    pub fn pair() -> (oneshot::Sender<Result<(), StoreError>>, Self) {
         let (sender, receiver) = oneshot::channel();
         (sender, Self(receiver))
     }
 
     /// A write that is as durable as it will be.
-    pub(crate) fn done() -> Self {
+    pub fn done() -> Self {
         let (sender, commit) = Self::pair();
         let _ = sender.send(Ok(()));
         commit

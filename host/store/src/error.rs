@@ -50,6 +50,18 @@ pub enum StoreError {
          space and its device, and start the host again"
     )]
     Fatal { action: &'static str, message: String },
+    /// Another host serves the company by now.
+    #[error(
+        "the company {company} is served by another host; nothing was written, ask that host or \
+         send the request again"
+    )]
+    NotHome { company: CompanyId },
+    /// The database cannot be reached, or does not write, for longer than the store waits.
+    #[error(
+        "{action} failed: {message}; nothing was acknowledged, try again, and check the database \
+         if it goes on"
+    )]
+    Unavailable { action: &'static str, message: String },
     #[error("the stored {what} cannot be read: {message}")]
     Corrupt { what: String, message: String },
 }

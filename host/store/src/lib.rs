@@ -24,8 +24,10 @@ mod quota;
 mod reserve;
 mod scan;
 mod sled;
-#[cfg(test)]
-mod suite;
+#[cfg(any(test, feature = "suite"))]
+#[allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
+pub mod suite;
+mod sum_rows;
 mod sweep;
 mod table;
 mod tables;
@@ -46,11 +48,12 @@ pub use self::disk::{DiskLevel, DiskSeam, DiskState, DiskStep, OnFatal};
 pub use self::error::StoreError;
 pub use self::maintenance::{BackupReport, Compacted, Maintenance, mend};
 pub use self::memory::MemoryStore;
-pub use self::operations::{LogPage, OperationLog, next_sequence};
-pub use self::partitions::Partitions;
+pub use self::operations::{LogPage, OperationLog, interrupted_at_start, next_sequence};
+pub use self::partitions::{Partitions, SizeLimit, check_batch, check_key, check_value};
 pub use self::quota::Held;
 pub use self::scan::{Found, FoundPage, OperationScan, Scan, matching, scan_all, scan_operations};
 pub use self::sled::{BackupError, Repaired, SledOptions, SledStore};
+pub use self::sum_rows::{MOST_SUM_ROWS, other_sums, sum_key, sums_prefix};
 pub use self::sweep::{Old, sweep};
 pub use self::table::{
     DueKind, Table, company_key, company_of, due_at, due_key, due_prefix, newest_first,

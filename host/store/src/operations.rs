@@ -7,7 +7,10 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 use crate::{Commit, StoreError, TableWrite};
-use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Rollup, RollupKey};
+use memhost_types::{
+    CompanyId, Operation, OperationError, OperationErrorCode, OperationFilter, OperationId,
+    Outcome, Rollup, RollupKey,
+};
 
 /// One page of the log, newest first.
 #[derive(Debug, Clone, Default)]
@@ -34,6 +37,19 @@ pub async fn next_sequence(
         }
         store.reserve_sequences(company).await?;
     }
+}
+
+/// Makes the record of an operation in progress that of one whose host has ended.
+pub fn interrupted_at_start(operation: &mut Operation) {
+    operation.outcome = Outcome::Interrupted;
+    operation.error = Some(OperationError {
+        code: OperationErrorCode::Interrupted,
+        message: "the host ended while the provider was at work; whether the write happened is \
+                  not known: look for its records, and repeat it if they are missing"
+            .to_owned(),
+        field: None,
+        retry_after_ms: None,
+    });
 }
 
 /// The operation log.

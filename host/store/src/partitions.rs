@@ -52,7 +52,11 @@ fn too_much(message: String) -> StorageError {
     StorageError::LimitExceeded(message)
 }
 
-pub(crate) fn check_key(key: &[u8]) -> Result<(), StorageError> {
+/// Checks a key of a partition: it has 1 to 1,024 bytes.
+///
+/// # Errors
+/// Where it has none or more.
+pub fn check_key(key: &[u8]) -> Result<(), StorageError> {
     if key.is_empty() || key.len() > limits::MAX_STORAGE_KEY_BYTES {
         let max = limits::MAX_STORAGE_KEY_BYTES;
         return Err(too_much(format!("a key is {} bytes; the limit is 1 to {max}", key.len())));
@@ -60,7 +64,11 @@ pub(crate) fn check_key(key: &[u8]) -> Result<(), StorageError> {
     Ok(())
 }
 
-pub(crate) fn check_value(value: &[u8]) -> Result<(), StorageError> {
+/// Checks a value of a partition: it has at most 4 MiB.
+///
+/// # Errors
+/// Where it has more.
+pub fn check_value(value: &[u8]) -> Result<(), StorageError> {
     if value.len() > limits::MAX_STORAGE_VALUE_BYTES {
         let max = limits::MAX_STORAGE_VALUE_BYTES;
         return Err(too_much(format!("a value is {} bytes; the limit is {max}", value.len())));
@@ -69,7 +77,10 @@ pub(crate) fn check_value(value: &[u8]) -> Result<(), StorageError> {
 }
 
 /// Checks a guest's batch: its keys and values, their number and their sum.
-pub(crate) fn check_batch(writes: &[StorageWrite]) -> Result<(), StorageError> {
+///
+/// # Errors
+/// Where one of them is over its limit.
+pub fn check_batch(writes: &[StorageWrite]) -> Result<(), StorageError> {
     if writes.len() > limits::MAX_STORAGE_BATCH {
         let max = limits::MAX_STORAGE_BATCH;
         return Err(too_much(format!("a batch has {} writes; the limit is {max}", writes.len())));
@@ -92,11 +103,15 @@ pub(crate) fn check_batch(writes: &[StorageWrite]) -> Result<(), StorageError> {
 }
 
 /// The most that a binding may store.
-pub(crate) struct SizeLimit(pub(crate) StorageSize);
+#[derive(Debug, Clone, Copy)]
+pub struct SizeLimit(pub StorageSize);
 
 impl SizeLimit {
     /// Checks a new total. A binding that is over a lowered limit may still delete.
-    pub(crate) fn check(&self, total: StorageSize, used: StorageSize) -> Result<(), StorageError> {
+    ///
+    /// # Errors
+    /// Where the total is over the limit and more than is used.
+    pub fn check(&self, total: StorageSize, used: StorageSize) -> Result<(), StorageError> {
         let over = |total, used, limit| total > limit && total > used;
         if over(total.bytes, used.bytes, self.0.bytes) {
             let (total, most) = (total.bytes, self.0.bytes);

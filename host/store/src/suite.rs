@@ -4,66 +4,95 @@
 use std::sync::Arc;
 
 use jiff::civil::date;
-use tempfile::TempDir;
 
 use crate::{
-    Change, DiskLevel, Expected, MemoryStore, SledOptions, SledStore, Store, StoreError, Table,
-    TableWrite, Transacted, company_key, cost_number, cost_numbers,
+    Change, DiskLevel, Expected, Store, StoreError, Table, TableWrite, Transacted, company_key,
+    cost_number, cost_numbers, next_sequence,
 };
-use memhost_ports::{StorageEntry, StorageError, StorageSize, StorageWrite};
+use memhost_ports::{
+    BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite,
+};
 use memhost_types::{
     CompanyId, Operation, OperationFilter, OperationId, OperationKind, Outcome, Principal, Scope,
 };
 
-/// Each test is one of every store, with a company quota of 1,000 bytes in those that say so.
-macro_rules! for_every_store {
-    ($($test:ident($quota:literal)),+ $(,)?) => {
-        mod memory {
-            $(#[test] fn $test() { super::$test(&super::MemoryStore::with_quota($quota)); })+
-        }
-        mod sled {
-            $(#[test] fn $test() {
-                let directory = super::TempDir::new().unwrap();
-                let options =
-                    super::SledOptions { company_bytes: $quota, ..super::SledOptions::default() };
-                super::$test(&super::SledStore::open(directory.path(), options).unwrap());
-            })+
-        }
+/// The behaviours, as tests of one store. `$open` gets the quota of each company in bytes, 0 for
+/// none, and a test; it makes an empty store and gives it to the test.
+#[macro_export]
+macro_rules! store_suite {
+    ($open:path) => {
+        $crate::store_suite!($open,
+            a_transaction_happens_as_a_whole_or_not_at_all(0),
+            a_page_of_a_table_ends_when_it_is_large(0),
+            what_was_written_last_is_seen_at_once_and_other_companies_never(0),
+            a_page_of_operations_goes_on_where_the_one_before_ended(0),
+            what_is_written_beside_an_operation_is_there_with_it(0),
+            an_event_that_is_written_again_keeps_its_number(0),
+            old_operations_go_and_sums_and_numbers_stay(0),
+            imported_operations_keep_their_numbers(0),
+            a_number_that_was_not_used_is_given_again(0),
+            partitions_are_private_paged_and_limited(0),
+            a_limit_holds_for_all_threads_together(0),
+            the_hosts_record_of_a_partition_is_written_with_it_or_not(0),
+            a_company_at_its_quota_gets_no_new_rows_and_others_do(1_000),
+            what_a_company_has_grows_and_shrinks_with_its_rows(0),
+            an_erased_company_leaves_nothing_and_its_namesakes_stay(0),
+            nothing_is_written_of_a_closed_company_but_what_begins_later(0),
+        );
+    };
+    ($open:path, $($test:ident($quota:literal)),+ $(,)?) => {
+        $(#[test] fn $test() { $open($quota, $crate::suite::$test); })+
     };
 }
 
-for_every_store!(
-    a_transaction_happens_as_a_whole_or_not_at_all(0),
-    a_page_of_a_table_ends_when_it_is_large(0),
-    what_was_written_last_is_seen_at_once_and_other_companies_never(0),
-    a_page_of_operations_goes_on_where_the_one_before_ended(0),
-    what_is_written_beside_an_operation_is_there_with_it(0),
-    an_event_that_is_written_again_keeps_its_number(0),
-    old_operations_go_and_sums_and_numbers_stay(0),
-    imported_operations_keep_their_numbers(0),
-    a_number_that_was_not_used_is_given_again(0),
-    partitions_are_private_paged_and_limited(0),
-    a_limit_holds_for_all_threads_together(0),
-    the_hosts_record_of_a_partition_is_written_with_it_or_not(0),
-    a_company_at_its_quota_gets_no_new_rows_and_others_do(1_000),
-    what_a_company_has_grows_and_shrinks_with_its_rows(0),
-    an_erased_company_leaves_nothing_and_its_namesakes_stay(0),
-    nothing_is_written_of_a_closed_company_but_what_begins_later(0),
-);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{MemoryStore, SledOptions, SledStore};
 
-pub(crate) fn company(name: &str) -> CompanyId {
+    mod memory {
+        store_suite!(super::in_memory);
+    }
+
+    mod sled {
+        store_suite!(super::on_disk);
+    }
+
+    fn in_memory(quota: u64, test: fn(&dyn Store)) {
+        test(&MemoryStore::with_quota(quota));
+    }
+
+    fn on_disk(quota: u64, test: fn(&dyn Store)) {
+        let directory = tempfile::TempDir::new().unwrap();
+        let options = SledOptions { company_bytes: quota, ..SledOptions::default() };
+        test(&SledStore::open(directory.path(), options).unwrap());
+    }
+}
+
+pub fn company(name: &str) -> CompanyId {
     name.parse().unwrap()
 }
 
-pub(crate) fn operation(
+pub fn operation(
     store: &dyn Store,
     company_name: &str,
     agent: Option<&str>,
     kind: OperationKind,
     outcome: Outcome,
 ) -> Operation {
+    let sequence = block_on(next_sequence(store, &company(company_name))).unwrap();
+    numbered(company_name, agent, kind, outcome, sequence)
+}
+
+/// An operation with this number, which began so many seconds after 1970.
+pub fn numbered(
+    company_name: &str,
+    agent: Option<&str>,
+    kind: OperationKind,
+    outcome: Outcome,
+    sequence: u64,
+) -> Operation {
     let company_id = company(company_name);
-    let sequence = store.take_sequence(&company_id).unwrap();
     let started = i64::try_from(sequence).unwrap() * 1_000;
     Operation {
         id: OperationId::new(u64::try_from(started).unwrap(), sequence, 7),
@@ -101,12 +130,7 @@ pub(crate) fn operation(
     }
 }
 
-pub(crate) fn all(
-    store: &dyn Store,
-    name: &str,
-    filter: &OperationFilter,
-    page: usize,
-) -> Vec<u64> {
+pub fn all(store: &dyn Store, name: &str, filter: &OperationFilter, page: usize) -> Vec<u64> {
     let (mut found, mut before) = (Vec::new(), None);
     loop {
         let next = block_on(store.operations(&company(name), filter, before, page)).unwrap();
@@ -119,27 +143,71 @@ pub(crate) fn all(
     }
 }
 
-pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
-pub(crate) fn size(bytes: u64, keys: u64) -> StorageSize {
+/// The private storage of a binding, for tests that are not async.
+#[derive(Clone)]
+pub struct Blocking(Arc<dyn BindingStorage>);
+
+impl Blocking {
+    pub fn open(store: &dyn Store, partition: &[u8], limit: StorageSize) -> Self {
+        Self(block_on(store.binding_storage(partition, limit)).unwrap())
+    }
+
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        block_on(self.0.get(key))
+    }
+
+    pub fn scan(
+        &self,
+        prefix: &[u8],
+        cursor: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<StoragePage, StorageError> {
+        block_on(self.0.scan(prefix, cursor, limit))
+    }
+
+    pub fn apply(&self, batch: Vec<StorageWrite>) -> Result<(), StorageError> {
+        block_on(self.0.apply(batch))
+    }
+
+    pub fn compare_and_swap(
+        &self,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool, StorageError> {
+        block_on(self.0.compare_and_swap(key, expected, new))
+    }
+
+    pub fn used(&self) -> StorageSize {
+        self.0.used()
+    }
+}
+
+fn next(store: &dyn Store, company: &CompanyId) -> u64 {
+    block_on(next_sequence(store, company)).unwrap()
+}
+
+pub fn size(bytes: u64, keys: u64) -> StorageSize {
     StorageSize { bytes, keys }
 }
 
-pub(crate) fn put(key: &[u8], value: &[u8]) -> StorageWrite {
+pub fn put(key: &[u8], value: &[u8]) -> StorageWrite {
     StorageWrite::Put(StorageEntry { key: key.to_vec(), value: value.to_vec() })
 }
 
-pub(crate) fn row(name: &str, table: Table, key: &[u8], value: Option<&[u8]>) -> Change {
+pub fn row(name: &str, table: Table, key: &[u8], value: Option<&[u8]>) -> Change {
     Change::always(table, company_key(&company(name), key), value.map(<[u8]>::to_vec))
 }
 
-pub(crate) fn make(store: &dyn Store, changes: &[Change]) -> Result<(), StoreError> {
+pub fn make(store: &dyn Store, changes: &[Change]) -> Result<(), StoreError> {
     block_on(store.transact(changes)).map(drop)
 }
 
-fn a_transaction_happens_as_a_whole_or_not_at_all(store: &dyn Store) {
+pub fn a_transaction_happens_as_a_whole_or_not_at_all(store: &dyn Store) {
     let change = |table, key: &[u8], expected, new: &[u8]| Change {
         table,
         key: key.to_vec(),
@@ -165,7 +233,7 @@ fn a_transaction_happens_as_a_whole_or_not_at_all(store: &dyn Store) {
     assert_eq!(page.entries, [(b"a".to_vec(), b"1".to_vec())]);
 }
 
-fn a_page_of_a_table_ends_when_it_is_large(store: &dyn Store) {
+pub fn a_page_of_a_table_ends_when_it_is_large(store: &dyn Store) {
     for number in 0..12_u8 {
         let new = Some(vec![number; 1 << 20]);
         let row =
@@ -190,7 +258,7 @@ fn a_page_of_a_table_ends_when_it_is_large(store: &dyn Store) {
     assert_eq!(page.last().0.len(), 4);
 }
 
-fn what_was_written_last_is_seen_at_once_and_other_companies_never(store: &dyn Store) {
+pub fn what_was_written_last_is_seen_at_once_and_other_companies_never(store: &dyn Store) {
     let made = operation(store, "acme", Some("ada"), OperationKind::Query, Outcome::Succeeded);
     let commit = store.write_operation(Arc::new(made.clone()), Vec::new());
     assert_eq!(block_on(store.operation(&company("acme"), made.id)).unwrap().unwrap(), made);
@@ -208,7 +276,7 @@ fn written(store: &dyn Store, name: &str, agent: &str, outcome: Outcome) -> Oper
     made
 }
 
-fn a_page_of_operations_goes_on_where_the_one_before_ended(store: &dyn Store) {
+pub fn a_page_of_operations_goes_on_where_the_one_before_ended(store: &dyn Store) {
     for number in 0..20 {
         let agent = if number % 3 == 0 { "ada" } else { "bob" };
         let outcome = if number % 4 == 0 { Outcome::Refused } else { Outcome::Succeeded };
@@ -233,7 +301,7 @@ fn a_page_of_operations_goes_on_where_the_one_before_ended(store: &dyn Store) {
     assert_eq!(block_on(store.operation_range(&company("other"))).unwrap(), None);
 }
 
-fn what_is_written_beside_an_operation_is_there_with_it(store: &dyn Store) {
+pub fn what_is_written_beside_an_operation_is_there_with_it(store: &dyn Store) {
     let mut done = operation(store, "acme", None, OperationKind::Capture, Outcome::InProgress);
     let intent = store.write_operation(Arc::new(done.clone()), Vec::new());
     done.outcome = Outcome::Succeeded;
@@ -261,7 +329,7 @@ fn event(name: &str) -> TableWrite {
 }
 
 /// A record is written a second time where nobody knows whether the first time has worked.
-fn an_event_that_is_written_again_keeps_its_number(store: &dyn Store) {
+pub fn an_event_that_is_written_again_keeps_its_number(store: &dyn Store) {
     let made = Arc::new(operation(store, "acme", None, OperationKind::Capture, Outcome::Succeeded));
     for beside in
         [vec![event("a")], vec![event("a"), event("b")], vec![event("b")], vec![event("c")]]
@@ -274,7 +342,7 @@ fn an_event_that_is_written_again_keeps_its_number(store: &dyn Store) {
         rows.entries.iter().map(|(key, _)| cost_number(&company("acme"), key)).collect();
     assert_eq!(numbers, [Some(1), Some(2), Some(3)]);
 }
-fn old_operations_go_and_sums_and_numbers_stay(store: &dyn Store) {
+pub fn old_operations_go_and_sums_and_numbers_stay(store: &dyn Store) {
     let acme = company("acme");
     (0..10).for_each(|_| drop(written(store, "acme", "ada", Outcome::Succeeded)));
     // What is not indexed yet stays.
@@ -294,10 +362,10 @@ fn old_operations_go_and_sums_and_numbers_stay(store: &dyn Store) {
     assert_eq!(sums.iter().map(|(_, row)| row.counts.operations).sum::<u64>(), 11);
     let later = block_on(store.rollups(&acme, date(1971, 1, 1), date(1971, 1, 2))).unwrap();
     assert!(later.is_empty(), "{later:?}");
-    assert_eq!(store.take_sequence(&acme), Some(13));
+    assert_eq!(next(store, &acme), 13);
 }
 
-fn imported_operations_keep_their_numbers(store: &dyn Store) {
+pub fn imported_operations_keep_their_numbers(store: &dyn Store) {
     let acme = company("acme");
     let first = operation(store, "acme", None, OperationKind::Query, Outcome::Succeeded);
     let numbered = |number| Operation { id: OperationId::new(1_000, number, 7), ..first.clone() };
@@ -308,21 +376,21 @@ fn imported_operations_keep_their_numbers(store: &dyn Store) {
     block_on(store.commit()).unwrap();
     assert!(block_on(store.import_operation(numbered(7))).is_err());
     assert_eq!(all(store, "acme", &OperationFilter::default(), 9), [7, 3]);
-    assert_eq!(store.take_sequence(&acme), Some(8));
+    assert_eq!(next(store, &acme), 8);
     assert!(block_on(store.begin_numbers(&acme)).is_err());
 }
 
-fn a_number_that_was_not_used_is_given_again(store: &dyn Store) {
+pub fn a_number_that_was_not_used_is_given_again(store: &dyn Store) {
     let acme = company("acme");
-    let number = store.take_sequence(&acme).unwrap();
+    let number = next(store, &acme);
     store.return_sequence(&acme, number);
-    assert_eq!(store.take_sequence(&acme), Some(number));
-    assert_eq!(store.take_sequence(&company("other")), Some(1));
+    assert_eq!(next(store, &acme), number);
+    assert_eq!(next(store, &company("other")), 1);
 }
 
-fn partitions_are_private_paged_and_limited(store: &dyn Store) {
-    let a = block_on(store.binding_storage(b"acme\0aaaaaaaaaaaaaaaa", size(1_000, 100))).unwrap();
-    let b = block_on(store.binding_storage(b"acme\0bbbbbbbbbbbbbbbb", size(1_000, 100))).unwrap();
+pub fn partitions_are_private_paged_and_limited(store: &dyn Store) {
+    let a = Blocking::open(store, b"acme\0aaaaaaaaaaaaaaaa", size(1_000, 100));
+    let b = Blocking::open(store, b"acme\0bbbbbbbbbbbbbbbb", size(1_000, 100));
     a.apply(vec![put(b"k1", b"v1"), put(b"k2", b"v2"), put(b"l", b"w")]).unwrap();
     b.apply(vec![put(b"k1", b"other")]).unwrap();
     assert_eq!(a.get(b"k1").unwrap().as_deref(), Some(b"v1".as_slice()));
@@ -346,15 +414,13 @@ fn partitions_are_private_paged_and_limited(store: &dyn Store) {
     assert!(a.get(b"").is_err() && a.get(&[0; 1_025]).is_err());
     assert!(a.compare_and_swap(b"l", Some(b"w"), Some(b"longer")).unwrap());
     assert_eq!(a.used(), size(4 + 2 + 5, 2));
-    let sum = |partition: &[u8]| {
-        block_on(store.binding_storage(partition, size(1_000, 100))).unwrap().used()
-    };
+    let sum = |partition: &[u8]| Blocking::open(store, partition, size(1_000, 100)).used();
     assert_eq!(
         (sum(b"acme\0aaaaaaaaaaaaaaaa"), sum(b"acme\0bbbbbbbbbbbbbbbb")),
         (size(11, 2), size(7, 1))
     );
     // Keys are limited, too, and deleting makes room.
-    let few = block_on(store.binding_storage(b"acme\0aaaaaaaaaaaaaaaa", size(1_000, 3))).unwrap();
+    let few = Blocking::open(store, b"acme\0aaaaaaaaaaaaaaaa", size(1_000, 3));
     few.apply(vec![put(b"m", b"")]).unwrap();
     let over = few.compare_and_swap(b"n", None, Some(b"")).unwrap_err();
     assert!(over.to_string().contains("storageKeys"), "{over}");
@@ -362,12 +428,12 @@ fn partitions_are_private_paged_and_limited(store: &dyn Store) {
     assert_eq!(few.used().keys, 3);
 }
 
-fn a_limit_holds_for_all_threads_together(store: &dyn Store) {
+pub fn a_limit_holds_for_all_threads_together(store: &dyn Store) {
     let partition = b"acme\0aaaaaaaaaaaaaaaa";
     let written: usize = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8_u8)
             .map(|thread| {
-                let handle = block_on(store.binding_storage(partition, size(500, 100))).unwrap();
+                let handle = Blocking::open(store, partition, size(500, 100));
                 scope.spawn(move || {
                     (0..20_u8)
                         .filter(|n| handle.apply(vec![put(&[thread, *n], &[0; 8])]).is_ok())
@@ -378,10 +444,10 @@ fn a_limit_holds_for_all_threads_together(store: &dyn Store) {
         threads.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
     assert_eq!(written, 50);
-    let handle = block_on(store.binding_storage(partition, size(500, 100))).unwrap();
+    let handle = Blocking::open(store, partition, size(500, 100));
     assert_eq!(handle.used(), size(500, 50));
 }
-fn the_hosts_record_of_a_partition_is_written_with_it_or_not(store: &dyn Store) {
+pub fn the_hosts_record_of_a_partition_is_written_with_it_or_not(store: &dyn Store) {
     let partition = b"acme\0aaaaaaaaaaaaaaaa";
     assert_eq!(block_on(store.partition_state(partition)).unwrap(), None);
     let write = |state: &[u8], writes| {
@@ -392,15 +458,15 @@ fn the_hosts_record_of_a_partition_is_written_with_it_or_not(store: &dyn Store) 
     assert!(write(b"two", vec![put(b"k", &[0; 30])]).is_err());
     let state = || block_on(store.partition_state(partition)).unwrap();
     assert_eq!(state().as_deref(), Some(b"one".as_slice()));
-    let storage = block_on(store.binding_storage(partition, size(20, 9))).unwrap();
+    let storage = Blocking::open(store, partition, size(20, 9));
     assert_eq!(storage.scan(b"", None, 0).unwrap().entries.len(), 1);
     drop(storage);
     block_on(block_on(store.remove_partition(partition)).unwrap()).unwrap();
-    let storage = block_on(store.binding_storage(partition, size(20, 9))).unwrap();
+    let storage = Blocking::open(store, partition, size(20, 9));
     assert_eq!((state(), storage.used()), (None, size(0, 0)));
 }
 
-fn a_company_at_its_quota_gets_no_new_rows_and_others_do(store: &dyn Store) {
+pub fn a_company_at_its_quota_gets_no_new_rows_and_others_do(store: &dyn Store) {
     make(store, &[row("acme", Table::Deliveries, b"a", Some(&[1; 1_000]))]).unwrap();
     assert_eq!(store.held(&company("acme")).unwrap().level(), DiskLevel::Low);
     for table in [Table::Events, Table::Deliveries, Table::Reviews, Table::Jobs, Table::Waiting] {
@@ -429,7 +495,7 @@ fn a_company_at_its_quota_gets_no_new_rows_and_others_do(store: &dyn Store) {
     make(store, &[row("acme", Table::Events, b"b", Some(b"1"))]).unwrap();
 }
 
-fn what_a_company_has_grows_and_shrinks_with_its_rows(store: &dyn Store) {
+pub fn what_a_company_has_grows_and_shrinks_with_its_rows(store: &dyn Store) {
     let held = |name: &str| store.held(&company(name)).unwrap().bytes;
     make(store, &[row("acme", Table::Events, b"a", Some(&[1; 500]))]).unwrap();
     assert_eq!(held("acme"), 500 + 6);
@@ -443,7 +509,7 @@ fn what_a_company_has_grows_and_shrinks_with_its_rows(store: &dyn Store) {
     assert_eq!(held("acme"), 0);
 }
 
-fn an_erased_company_leaves_nothing_and_its_namesakes_stay(store: &dyn Store) {
+pub fn an_erased_company_leaves_nothing_and_its_namesakes_stay(store: &dyn Store) {
     for name in ["acme", "acme2", "acm"] {
         written(store, name, "ada", Outcome::Succeeded);
         make(store, &[row(name, Table::Secrets, b"x", Some(b"1"))]).unwrap();
@@ -461,18 +527,17 @@ fn an_erased_company_leaves_nothing_and_its_namesakes_stay(store: &dyn Store) {
     assert_eq!(all_companies, ["acm", "acme2"].map(company).into());
     assert!(all(store, "acme", &OperationFilter::default(), 3).is_empty());
     assert_eq!(all(store, "acme2", &OperationFilter::default(), 3), [1]);
-    let used =
-        |partition: &[u8]| block_on(store.binding_storage(partition, size(9, 9))).unwrap().used();
+    let used = |partition: &[u8]| Blocking::open(store, partition, size(9, 9)).used();
     assert_eq!(used(b"acme2\0aaaaaaaaaaaaaaaa"), size(2, 1));
     assert_eq!(used(b"acme\0aaaaaaaaaaaaaaaa"), size(0, 0));
-    assert_eq!(store.take_sequence(&company("acme")), Some(2), "its numbers go on");
+    assert_eq!(next(store, &company("acme")), 2, "its numbers go on");
 }
 
-fn nothing_is_written_of_a_closed_company_but_what_begins_later(store: &dyn Store) {
+pub fn nothing_is_written_of_a_closed_company_but_what_begins_later(store: &dyn Store) {
     written(store, "acme", "ada", Outcome::Succeeded);
     let (limit, prefix) =
         (StorageSize { bytes: 1_000, keys: 10 }, company_key(&company("acme"), b"binding\0"));
-    let storage = block_on(store.binding_storage(&prefix, limit)).unwrap();
+    let storage = Blocking::open(store, &prefix, limit);
     let in_progress = operation(store, "acme", None, OperationKind::Query, Outcome::Succeeded);
     block_on(store.close_company(&company("acme"))).unwrap();
     let row = |name: &str| {

@@ -85,19 +85,19 @@ tables! {
 
 impl Table {
     /// Whether its keys begin with a company.
-    pub(crate) fn is_of_company(self) -> bool {
+    pub fn is_of_company(self) -> bool {
         !matches!(self, Self::Host | Self::Due)
     }
 
     /// Whether its rows count as what a company has. Sums have so many rows a day at most
     /// (`sums.rs`), and no retention removes them.
-    pub(crate) fn counts(self) -> bool {
+    pub fn counts(self) -> bool {
         self.is_of_company() && self != Self::Sums
     }
 
     /// Whether a new row of this table is new data. The others get rows when something is deleted
     /// or ends, too.
-    pub(crate) fn is_new_data(self) -> bool {
+    pub fn is_new_data(self) -> bool {
         match self {
             Self::Host
             | Self::Companies

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use parking_lot::Mutex;
+use async_trait::async_trait;
+use tokio::sync::Mutex;
 
 use memhost_ports::{
     BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite,
@@ -53,8 +54,8 @@ impl MigrationStorage {
     }
 
     /// Everything that was written, each key once.
-    pub(super) fn take_writes(&self) -> Vec<StorageWrite> {
-        let writes = std::mem::take(&mut *self.writes.lock());
+    pub(super) async fn take_writes(&self) -> Vec<StorageWrite> {
+        let writes = std::mem::take(&mut *self.writes.lock().await);
         let write = |(key, value)| match value {
             Some(value) => StorageWrite::Put(StorageEntry { key, value }),
             None => StorageWrite::Delete(key),
@@ -62,17 +63,21 @@ impl MigrationStorage {
         writes.by_key.into_iter().map(write).collect()
     }
 
-    fn read(&self, writes: &Writes, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
-        writes.by_key.get(key).map_or_else(|| self.below.get(key), |value| Ok(value.clone()))
+    async fn read(&self, writes: &Writes, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        match writes.by_key.get(key) {
+            Some(value) => Ok(value.clone()),
+            None => self.below.get(key).await,
+        }
     }
 }
 
+#[async_trait]
 impl BindingStorage for MigrationStorage {
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
-        self.read(&self.writes.lock(), key)
+    async fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        self.read(&*self.writes.lock().await, key).await
     }
 
-    fn scan(
+    async fn scan(
         &self,
         prefix: &[u8],
         cursor: Option<&[u8]>,
@@ -80,8 +85,8 @@ impl BindingStorage for MigrationStorage {
     ) -> Result<StoragePage, StorageError> {
         let max =
             if limit == 0 { limits::MAX_STORAGE_PAGE } else { limit.min(limits::MAX_STORAGE_PAGE) };
-        let below = self.below.scan(prefix, cursor, max)?;
-        let writes = self.writes.lock();
+        let below = self.below.scan(prefix, cursor, max).await?;
+        let writes = self.writes.lock().await;
         let start = cursor.unwrap_or(prefix).max(prefix).to_vec();
         let mut merged: BTreeMap<Vec<u8>, Option<Vec<u8>>> =
             below.entries.into_iter().map(|entry| (entry.key, Some(entry.value))).collect();
@@ -104,8 +109,8 @@ impl BindingStorage for MigrationStorage {
         Ok(page)
     }
 
-    fn apply(&self, batch: Vec<StorageWrite>) -> Result<(), StorageError> {
-        let mut writes = self.writes.lock();
+    async fn apply(&self, batch: Vec<StorageWrite>) -> Result<(), StorageError> {
+        let mut writes = self.writes.lock().await;
         let size = |write: &StorageWrite| match write {
             StorageWrite::Put(entry) => entry.key.len() + entry.value.len(),
             StorageWrite::Delete(key) => key.len(),
@@ -120,14 +125,14 @@ impl BindingStorage for MigrationStorage {
         Ok(())
     }
 
-    fn compare_and_swap(
+    async fn compare_and_swap(
         &self,
         key: &[u8],
         expected: Option<&[u8]>,
         new: Option<&[u8]>,
     ) -> Result<bool, StorageError> {
-        let mut writes = self.writes.lock();
-        if self.read(&writes, key)?.as_deref() != expected {
+        let mut writes = self.writes.lock().await;
+        if self.read(&writes, key).await?.as_deref() != expected {
             return Ok(false);
         }
         writes.check_room(key.len() + new.map_or(0, <[u8]>::len))?;
@@ -158,7 +163,7 @@ mod tests {
             .binding_storage(b"acme\0x", StorageSize { bytes: 1 << 20, keys: 1_000 })
             .await
             .unwrap();
-        below.apply((0..50_u8).map(|n| put(&[b'k', n], &[n])).collect()).unwrap();
+        below.apply((0..50_u8).map(|n| put(&[b'k', n], &[n])).collect()).await.unwrap();
         let storage = MigrationStorage::new(Arc::clone(&below));
         storage
             .apply(vec![
@@ -167,12 +172,12 @@ mod tests {
                 put(b"k\xff", b"last"),
             ])
             .unwrap();
-        assert!(storage.compare_and_swap(b"k\x07", Some(&[7]), Some(b"swapped")).unwrap());
-        assert!(!storage.compare_and_swap(b"k\x05", Some(&[5]), None).unwrap());
+        assert!(storage.compare_and_swap(b"k\x07", Some(&[7]), Some(b"swapped")).await.unwrap());
+        assert!(!storage.compare_and_swap(b"k\x05", Some(&[5]), None).await.unwrap());
         for limit in [1, 7, 0] {
             let (mut all, mut cursor) = (Vec::new(), None);
             loop {
-                let page = storage.scan(b"k", cursor.as_deref(), limit).unwrap();
+                let page = storage.scan(b"k", cursor.as_deref(), limit).await.unwrap();
                 all.extend(page.entries);
                 match page.next {
                     Some(next) => cursor = Some(next),
@@ -184,15 +189,15 @@ mod tests {
             assert_eq!(all[5].value, b"new");
             assert_eq!(all[49].value, b"last");
         }
-        assert_eq!(below.get(b"k\x05").unwrap(), Some(vec![5]));
-        assert_eq!(storage.take_writes().len(), 4);
+        assert_eq!(below.get(b"k\x05").await.unwrap(), Some(vec![5]));
+        assert_eq!(storage.take_writes().await.len(), 4);
     }
 
     async fn migration() -> MigrationStorage {
         let store = MemoryStore::default();
         let size = StorageSize { bytes: 1 << 20, keys: 1_000 };
         let below = store.binding_storage(b"acme\0x", size).await.unwrap();
-        below.apply(vec![put(b"a", b"1"), put(b"b", b"2")]).unwrap();
+        below.apply(vec![put(b"a", b"1"), put(b"b", b"2")]).await.unwrap();
         MigrationStorage::new(below)
     }
 
@@ -204,28 +209,28 @@ mod tests {
         assert!(matches!(&error, StorageError::LimitExceeded(_)), "{error}");
         assert!(storage.compare_and_swap(b"d", None, Some(&[3; 20])).is_err());
         // What is written over counts once.
-        storage.apply(vec![put(b"a", b"1")]).unwrap();
+        storage.apply(vec![put(b"a", b"1")]).await.unwrap();
         storage.apply(vec![put(b"c", &[3; 20])]).unwrap();
-        assert_eq!(storage.take_writes().len(), 2);
+        assert_eq!(storage.take_writes().await.len(), 2);
     }
 
     #[tokio::test]
     async fn a_deleted_key_is_gone_for_the_migration_and_can_come_back() {
         let storage = migration().await;
-        storage.apply(vec![StorageWrite::Delete(b"a".to_vec())]).unwrap();
-        assert_eq!(storage.get(b"a").unwrap(), None);
-        assert!(storage.compare_and_swap(b"a", None, Some(b"new")).unwrap());
-        assert_eq!(storage.get(b"a").unwrap().as_deref(), Some(&b"new"[..]));
-        let keys = storage.scan(b"", None, 0).unwrap().entries;
+        storage.apply(vec![StorageWrite::Delete(b"a".to_vec())]).await.unwrap();
+        assert_eq!(storage.get(b"a").await.unwrap(), None);
+        assert!(storage.compare_and_swap(b"a", None, Some(b"new")).await.unwrap());
+        assert_eq!(storage.get(b"a").await.unwrap().as_deref(), Some(&b"new"[..]));
+        let keys = storage.scan(b"", None, 0).await.unwrap().entries;
         assert_eq!(keys.iter().map(|entry| entry.key.as_slice()).collect::<Vec<_>>(), [b"a", b"b"]);
-        assert_eq!(storage.scan(b"b", None, 0).unwrap().entries.len(), 1, "only the prefix");
+        assert_eq!(storage.scan(b"b", None, 0).await.unwrap().entries.len(), 1, "only the prefix");
     }
 
     #[tokio::test]
     async fn a_migration_that_writes_nothing_leaves_nothing_to_write() {
         let storage = migration().await;
-        assert_eq!(storage.get(b"b").unwrap().as_deref(), Some(&b"2"[..]));
-        assert!(!storage.compare_and_swap(b"b", Some(b"other"), None).unwrap());
-        assert!(storage.take_writes().is_empty());
+        assert_eq!(storage.get(b"b").await.unwrap().as_deref(), Some(&b"2"[..]));
+        assert!(!storage.compare_and_swap(b"b", Some(b"other"), None).await.unwrap());
+        assert!(storage.take_writes().await.is_empty());
     }
 }

@@ -166,7 +166,10 @@ impl ServingBindings {
                 return Err(format!("it could not list a record afterwards: {}", failed(failure)));
             }
         }
-        Ok(storage.map(|storage| storage.take_writes()).unwrap_or_default())
+        Ok(match storage {
+            Some(storage) => storage.take_writes().await,
+            None => Vec::new(),
+        })
     }
 
     /// The build that serves failed where the one before did not: that one serves again.

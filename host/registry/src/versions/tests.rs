@@ -141,7 +141,7 @@ async fn what_a_provider_stored_is_found_and_removed_and_no_link_is_followed() {
     let size = StorageSize { bytes: 1 << 20, keys: 100 };
     let storage = host.store.binding_storage(&partition, size).await.unwrap();
     let entry = StorageEntry { key: b"k".to_vec(), value: b"v".to_vec() };
-    storage.apply(vec![StorageWrite::Put(entry)]).unwrap();
+    storage.apply(vec![StorageWrite::Put(entry)]).await.unwrap();
     assert!(!host.serving.stored_nothing(&binding).await.unwrap());
     drop(storage);
     host.serving.remove_stored(&binding).await.unwrap();

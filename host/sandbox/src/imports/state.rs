@@ -19,7 +19,6 @@ use crate::log::GuestLog;
 use crate::normalize;
 use crate::open_files::{FAST_BYTES, OpenFiles};
 use crate::quota::DirectoryQuota;
-use memhost_executor::off_executor;
 use memhost_ports::{
     BindingStorage, Embedder, EmbeddingError, MAX_EMBEDDING_TEXT_BYTES, MAX_EMBEDDING_TEXTS,
     StorageEntry, StorageError, StorageWrite,
@@ -126,8 +125,8 @@ impl call::Host for State {
 }
 
 impl State {
-    fn storage(&self) -> Result<&dyn BindingStorage, storage::Error> {
-        self.storage.as_deref().ok_or_else(|| {
+    fn storage(&self) -> Result<Arc<dyn BindingStorage>, storage::Error> {
+        self.storage.clone().ok_or_else(|| {
             storage::Error::Denied(
                 "this binding has no grant for `storage`; an operator types `memhost binding grant \
                  NAME`".to_owned(),
@@ -145,72 +144,72 @@ impl From<StorageError> for storage::Error {
     }
 }
 
-/// What looking at an entry of the storage costs, as bytes: work on so many takes about as long.
-const SCANNED_BYTES: usize = 128;
-
-fn answer<T>(result: Result<T, storage::Error>) -> wasmtime::Result<Result<T, storage::Error>> {
-    Ok(result)
+impl State {
+    async fn page(
+        &self,
+        prefix: &[u8],
+        cursor: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<storage::Page, storage::Error> {
+        let page = self.storage()?.scan(prefix, cursor, limit).await?;
+        let entry = |StorageEntry { key, value }| storage::Entry { key, value };
+        Ok(storage::Page {
+            entries: page.entries.into_iter().map(entry).collect(),
+            next: page.next,
+        })
+    }
 }
 
 impl storage::Host for State {
-    fn get(&mut self, key: Vec<u8>) -> wasmtime::Result<Result<Option<Vec<u8>>, storage::Error>> {
-        answer(self.storage().and_then(|storage| Ok(storage.get(&key)?)))
+    async fn get(
+        &mut self,
+        key: Vec<u8>,
+    ) -> wasmtime::Result<Result<Option<Vec<u8>>, storage::Error>> {
+        Ok(match self.storage() {
+            Ok(storage) => storage.get(&key).await.map_err(Into::into),
+            Err(denied) => Err(denied),
+        })
     }
 
-    fn scan(
+    async fn scan(
         &mut self,
         prefix: Vec<u8>,
         cursor: Option<Vec<u8>>,
         limit: u32,
     ) -> wasmtime::Result<Result<storage::Page, storage::Error>> {
-        answer(self.storage().and_then(|storage| {
-            // How much is there is known only once it is read.
-            let count = if limit == 0 { limits::MAX_STORAGE_PAGE } else { limit as usize };
-            off_executor(count.saturating_mul(SCANNED_BYTES), || {
-                let page = storage.scan(&prefix, cursor.as_deref(), limit as usize)?;
-                let entries = page
-                    .entries
-                    .into_iter()
-                    .map(|StorageEntry { key, value }| storage::Entry { key, value })
-                    .collect();
-                Ok(storage::Page { entries, next: page.next })
-            })
-        }))
+        Ok(self.page(&prefix, cursor.as_deref(), limit as usize).await)
     }
 
-    fn apply(
+    async fn apply(
         &mut self,
         batch: Vec<storage::Write>,
     ) -> wasmtime::Result<Result<(), storage::Error>> {
-        let bytes = batch.iter().map(|write| match write {
-            storage::Write::Put(entry) => entry.key.len() + entry.value.len(),
-            storage::Write::Delete(key) => key.len(),
-        });
-        // Small writes cost by their number: each is looked up.
-        let bytes = bytes.sum::<usize>() + batch.len() * SCANNED_BYTES;
-        answer(self.storage().and_then(|storage| {
-            let batch = batch
-                .into_iter()
-                .map(|write| match write {
-                    storage::Write::Put(storage::Entry { key, value }) => {
-                        StorageWrite::Put(StorageEntry { key, value })
-                    }
-                    storage::Write::Delete(key) => StorageWrite::Delete(key),
-                })
-                .collect();
-            Ok(off_executor(bytes, || storage.apply(batch))?)
-        }))
+        let storage = match self.storage() {
+            Ok(storage) => storage,
+            Err(denied) => return Ok(Err(denied)),
+        };
+        let write = |write| match write {
+            storage::Write::Put(storage::Entry { key, value }) => {
+                StorageWrite::Put(StorageEntry { key, value })
+            }
+            storage::Write::Delete(key) => StorageWrite::Delete(key),
+        };
+        Ok(storage.apply(batch.into_iter().map(write).collect()).await.map_err(Into::into))
     }
 
-    fn compare_and_swap(
+    async fn compare_and_swap(
         &mut self,
         key: Vec<u8>,
         expected: Option<Vec<u8>>,
         new: Option<Vec<u8>>,
     ) -> wasmtime::Result<Result<bool, storage::Error>> {
-        answer(self.storage().and_then(|storage| {
-            Ok(storage.compare_and_swap(&key, expected.as_deref(), new.as_deref())?)
-        }))
+        Ok(match self.storage() {
+            Ok(storage) => storage
+                .compare_and_swap(&key, expected.as_deref(), new.as_deref())
+                .await
+                .map_err(Into::into),
+            Err(denied) => Err(denied),
+        })
     }
 }
 

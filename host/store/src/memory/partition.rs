@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use parking_lot::Mutex;
 
 use crate::partitions::{SizeLimit, check_batch, check_key, check_value};
@@ -62,13 +63,14 @@ impl Partition {
     }
 }
 
+#[async_trait]
 impl BindingStorage for Partition {
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+    async fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
         check_key(key)?;
         Ok(self.entries.lock().rows.get(key).cloned())
     }
 
-    fn scan(
+    async fn scan(
         &self,
         prefix: &[u8],
         cursor: Option<&[u8]>,
@@ -91,12 +93,12 @@ impl BindingStorage for Partition {
         Ok(page)
     }
 
-    fn apply(&self, batch: Vec<StorageWrite>) -> Result<(), StorageError> {
+    async fn apply(&self, batch: Vec<StorageWrite>) -> Result<(), StorageError> {
         check_batch(&batch)?;
         self.write(batch)
     }
 
-    fn compare_and_swap(
+    async fn compare_and_swap(
         &self,
         key: &[u8],
         expected: Option<&[u8]>,

@@ -1,8 +1,6 @@
 //! Keys. Every key begins with the company and a zero byte, which no id contains.
 
-use jiff::civil::Date;
-
-use memhost_types::{CompanyId, Operation, OperationFilter, RollupKey};
+use memhost_types::{CompanyId, Operation, OperationFilter};
 
 const RECORD: u8 = b'o';
 const INTENT: u8 = b'i';
@@ -173,29 +171,6 @@ pub(super) fn summed_count(company: &CompanyId, sequence: u64) -> Vec<u8> {
 /// The key of the operations of one block that are in the sums.
 pub(super) fn summed(company: &CompanyId, block: u64) -> Vec<u8> {
     with(company, &[b"s", &block.to_be_bytes()])
-}
-
-/// The first key of a company's sums from a day on; without a day, their prefix.
-pub(super) fn sums(company: &CompanyId, day: Option<Date>) -> Vec<u8> {
-    let day = day.map(|day| day.strftime("%Y%m%d").to_string()).unwrap_or_default();
-    with(company, &[b"r", day.as_bytes()])
-}
-
-/// The key of one row of sums. Lengths separate its parts.
-pub(super) fn sum(company: &CompanyId, key: &RollupKey) -> Vec<u8> {
-    let mut bytes = sums(company, Some(key.day));
-    let parts = [
-        key.binding_key.as_ref().map_or("", |key| key.as_str()),
-        key.agent_id.as_ref().map_or("", |id| id.as_str()),
-        &key.provider,
-        key.model.as_deref().unwrap_or_default(),
-        &key.binding_id.map(|id| id.0.to_string()).unwrap_or_default(),
-    ];
-    for part in parts.into_iter().chain(key.origin.as_deref()) {
-        bytes.extend_from_slice(&u32::try_from(part.len()).unwrap_or(u32::MAX).to_be_bytes());
-        bytes.extend_from_slice(part.as_bytes());
-    }
-    bytes
 }
 
 /// Whether a key belongs to a company.

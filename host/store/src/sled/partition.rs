@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use parking_lot::Mutex;
 use sled::Batch;
 
@@ -12,6 +13,7 @@ use super::trees::Trees;
 use crate::StoreError;
 use crate::partitions::{SizeLimit, check_batch, check_key, check_value};
 use crate::reserve::Need;
+use memhost_executor::off_executor;
 use memhost_ports::{
     BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite,
 };
@@ -23,6 +25,9 @@ pub(super) type Used = Arc<Mutex<StorageSize>>;
 
 /// Growth of a partition by one write that is not new data, in bytes.
 const SMALL: u64 = 4 << 10;
+
+/// What looking at an entry costs, as bytes: work on so many takes about as long.
+const ENTRY_BYTES: usize = 128;
 
 /// The effect of a write on the size of a partition.
 struct SizeChange {
@@ -176,22 +181,14 @@ impl Partition {
     }
 }
 
-impl BindingStorage for Partition {
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
-        check_key(key)?;
-        self.alive()?;
-        let value = self.trees.storage.get(self.key(key)).map_err(|error| broken(&error))?;
-        Ok(value.map(|value| value.to_vec()))
-    }
-
-    fn scan(
+impl Partition {
+    /// One page of the entries under a prefix.
+    fn page(
         &self,
         prefix: &[u8],
         cursor: Option<&[u8]>,
         count: usize,
     ) -> Result<StoragePage, StorageError> {
-        let max = limits::MAX_STORAGE_PAGE;
-        let count = if count == 0 { max } else { count.min(max) };
         self.alive()?;
         let full_prefix = self.key(prefix);
         // A cursor before the prefix begins at the prefix; one behind it finds nothing.
@@ -219,13 +216,13 @@ impl BindingStorage for Partition {
         Ok(page)
     }
 
-    fn apply(&self, writes: Vec<StorageWrite>) -> Result<(), StorageError> {
-        check_batch(&writes)?;
+    /// All writes of a guest or none.
+    fn write_all(&self, writes: &[StorageWrite]) -> Result<(), StorageError> {
         let mut used = self.used.lock();
         let mut sizes: std::collections::HashMap<&[u8], (StorageSize, StorageSize)> =
             std::collections::HashMap::new();
         let (mut bytes, mut batch) = (0, Batch::default());
-        for write in &writes {
+        for write in writes {
             let (key, value) = match write {
                 StorageWrite::Put(StorageEntry { key, value }) => (key, Some(value)),
                 StorageWrite::Delete(key) => (key, None),
@@ -249,8 +246,41 @@ impl BindingStorage for Partition {
         *used = total;
         Ok(())
     }
+}
 
-    fn compare_and_swap(
+#[async_trait]
+impl BindingStorage for Partition {
+    async fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        check_key(key)?;
+        self.alive()?;
+        let value = self.trees.storage.get(self.key(key)).map_err(|error| broken(&error))?;
+        Ok(value.map(|value| value.to_vec()))
+    }
+
+    async fn scan(
+        &self,
+        prefix: &[u8],
+        cursor: Option<&[u8]>,
+        count: usize,
+    ) -> Result<StoragePage, StorageError> {
+        let max = limits::MAX_STORAGE_PAGE;
+        let count = if count == 0 { max } else { count.min(max) };
+        // How much is there is known only once it is read.
+        off_executor(count * ENTRY_BYTES, || self.page(prefix, cursor, count))
+    }
+
+    async fn apply(&self, writes: Vec<StorageWrite>) -> Result<(), StorageError> {
+        check_batch(&writes)?;
+        let bytes = writes.iter().map(|write| match write {
+            StorageWrite::Put(entry) => entry.key.len() + entry.value.len(),
+            StorageWrite::Delete(key) => key.len(),
+        });
+        // Small writes cost by their number: each is looked up.
+        let bytes = bytes.sum::<usize>() + writes.len() * ENTRY_BYTES;
+        off_executor(bytes, || self.write_all(&writes))
+    }
+
+    async fn compare_and_swap(
         &self,
         key: &[u8],
         expected: Option<&[u8]>,

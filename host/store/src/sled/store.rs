@@ -26,9 +26,9 @@ use super::{compaction, company_bytes, fit, index, keys};
 use crate::directory;
 use crate::error::failed;
 use crate::reserve::{Need, Reserve};
-use crate::{DiskSeam, LocalLeases, LocalLocks, OnFatal, StoreError};
+use crate::{DiskSeam, LocalLeases, LocalLocks, OnFatal, StoreError, interrupted_at_start};
 use memhost_ports::StorageSize;
-use memhost_types::{CompanyId, Operation, OperationError, OperationErrorCode, Outcome};
+use memhost_types::{CompanyId, Operation, Outcome};
 
 /// How the embedded store is set up.
 #[derive(Clone)]
@@ -364,16 +364,7 @@ fn interrupt(
             }
         };
         if operation.outcome == Outcome::InProgress {
-            operation.outcome = Outcome::Interrupted;
-            operation.error = Some(OperationError {
-                code: OperationErrorCode::Interrupted,
-                message: "the host ended while the provider was at work; whether the write \
-                          happened is not known: \
-                          look for its records, and repeat it if they are missing"
-                    .to_owned(),
-                field: None,
-                retry_after_ms: None,
-            });
+            interrupted_at_start(&mut operation);
             changes.push((key.into(), Some(crate::encode("operation", &operation)?.into())));
             interrupted = Some(Applied::of(&operation));
         }

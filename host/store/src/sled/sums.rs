@@ -16,16 +16,11 @@ use super::tree::Tree;
 use super::trees::Trees;
 use crate::error::failed;
 use crate::reserve::Need;
-use crate::{StoreError, Table, decode, encode};
+use crate::{MOST_SUM_ROWS, StoreError, Table, decode, encode, other_sums, sum_key, sums_prefix};
 use memhost_types::{CompanyId, Operation, Rollup, RollupKey};
 
-/// The most rows of one company and day. What would be a further one is added to its binding's row
-/// of all others: agents, providers and models are names that callers and providers choose.
-pub(super) const MOST_ROWS: usize = 10_000;
 /// Days of companies whose rows are counted in memory.
 const MOST_COUNTS: usize = 1_000;
-/// The agent, provider and model of that row.
-const OTHERS: &str = "other";
 
 /// Adds operations, each once, and as often as its entry says.
 pub(super) fn add(trees: &Trees, applied: &[Applied]) -> Result<(), StoreError> {
@@ -63,11 +58,11 @@ pub(super) fn add(trees: &Trees, applied: &[Applied]) -> Result<(), StoreError> 
         };
         let again: Vec<_> = operation.again.as_deref().into_iter().map(again).collect();
         for (key, sums) in if before == 0 { &operation.sums } else { &again } {
-            let mut place = keys::sum(&operation.company, key);
+            let mut place = sum_key(&operation.company, key);
             let mut key = key.clone();
             if !rows.contains_key(&place) && !has_row(trees, &operation.company, &key, &place)? {
-                key = others(key);
-                place = keys::sum(&operation.company, &key);
+                key = other_sums(key);
+                place = sum_key(&operation.company, &key);
             }
             rows.entry(place).or_insert_with(|| (key, Rollup::default())).1.add(sums);
         }
@@ -186,37 +181,28 @@ fn has_row(
     if tree.contains_key(place).map_err(failed("reading"))? {
         return Ok(true);
     }
-    let day = keys::sums(company, Some(key.day));
+    let day = sums_prefix(company, Some(key.day));
     let mut counts = trees.sum_rows.lock();
     let count = match counts.get(&day) {
         Some(count) => *count,
-        None => tree.scan_prefix(&day).take(MOST_ROWS).count(),
+        None => tree.scan_prefix(&day).take(MOST_SUM_ROWS).count(),
     };
     if counts.len() >= MOST_COUNTS {
         counts.clear();
     }
     // A row that is not written after all, because the disk fails, is counted: then the store takes
     // no more calls.
-    let may = count < MOST_ROWS;
+    let may = count < MOST_SUM_ROWS;
     counts.insert(day, count + usize::from(may));
     Ok(may)
-}
-
-fn others(key: RollupKey) -> RollupKey {
-    let (provider, model) = (OTHERS.to_owned(), Some(OTHERS.to_owned()));
-    match key.origin {
-        // It has nothing of what other rows have.
-        Some(_) => RollupKey { origin: Some(memhost_types::OTHER_ORIGINS.to_owned()), ..key },
-        None => RollupKey { agent_id: OTHERS.parse().ok(), provider, model, ..key },
-    }
 }
 
 /// Whether a row from outside is one of these. Answers the highest number that it says is summed,
 /// or 0.
 pub(super) fn check(company: &CompanyId, key: &[u8], value: &[u8]) -> Option<u64> {
-    if key.starts_with(&keys::sums(company, None)) {
+    if key.starts_with(&sums_prefix(company, None)) {
         let (row, _): (RollupKey, Rollup) = decode("sums", value).ok()?;
-        return (keys::sum(company, &row) == key).then_some(0);
+        return (sum_key(company, &row) == key).then_some(0);
     }
     let counted = keys::sequence(key)
         .filter(|sequence| keys::summed_count(company, *sequence) == key && *sequence > 0);
@@ -239,10 +225,10 @@ pub(super) fn rows(
     let mut rows: HashMap<RollupKey, Rollup> = HashMap::new();
     let _moving = trees.sums.read();
     for entry in
-        trees.table(Table::Sums).range(keys::sums(company, Some(since))..keys::behind(company))
+        trees.table(Table::Sums).range(sums_prefix(company, Some(since))..keys::behind(company))
     {
         let (key, value) = entry.map_err(failed("reading"))?;
-        if !key.starts_with(&keys::sums(company, None)) {
+        if !key.starts_with(&sums_prefix(company, None)) {
             break;
         }
         let (key, sums): (RollupKey, Rollup) = decode("sums", &value)?;
@@ -317,20 +303,20 @@ mod tests {
             again: None,
         };
         let next = day.tomorrow().unwrap();
-        add(&store.trees, &[of(0, 0..MOST_ROWS - 1, day)]).unwrap();
+        add(&store.trees, &[of(0, 0..MOST_SUM_ROWS - 1, day)]).unwrap();
         // Also after a restart, when nothing is counted in memory.
         store.trees.sum_rows.lock().clear();
-        add(&store.trees, &[of(1, MOST_ROWS - 10..MOST_ROWS + 20, day), of(2, 0..3, next)])
+        add(&store.trees, &[of(1, MOST_SUM_ROWS - 10..MOST_SUM_ROWS + 20, day), of(2, 0..3, next)])
             .unwrap();
-        add(&store.trees, &[of(3, MOST_ROWS + 20..MOST_ROWS + 40, day)]).unwrap();
+        add(&store.trees, &[of(3, MOST_SUM_ROWS + 20..MOST_SUM_ROWS + 40, day)]).unwrap();
         let rows = rows(&store.trees, store.log.as_ref().unwrap(), &company, day, next).unwrap();
         let of_day = |wanted: Date| rows.iter().filter(move |(key, _)| key.day == wanted);
-        assert_eq!((of_day(day).count(), of_day(next).count()), (MOST_ROWS + 1, 3));
+        assert_eq!((of_day(day).count(), of_day(next).count()), (MOST_SUM_ROWS + 1, 3));
         let (_, others) = rows.iter().find(|(key, _)| key.provider == OTHERS).unwrap();
         assert_eq!(others.counts.operations, 40);
         assert_eq!(
             of_day(day).map(|(_, sums)| sums.counts.operations).sum::<u64>(),
-            MOST_ROWS as u64 - 1 + 50
+            MOST_SUM_ROWS as u64 - 1 + 50
         );
     }
 }

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::SledOptions;
 use super::store::SledStore;
-use crate::suite::{all, block_on, company, make, operation, put, row, size};
+use crate::suite::{Blocking, all, block_on, company, make, operation, put, row, size};
 use crate::{
     Change, Expected, Maintenance, OperationLog, Partitions, StoreError, Table, Tables, Transacted,
 };
@@ -215,8 +215,7 @@ fn a_second_opening_is_refused() {
 fn the_size_of_a_partition_lasts() {
     let directory = TempDir::new().unwrap();
     let partition = b"acme\0aaaaaaaaaaaaaaaa";
-    let storage =
-        |store: &SledStore| block_on(store.binding_storage(partition, size(1_000, 100))).unwrap();
+    let storage = |store: &SledStore| Blocking::open(store, partition, size(1_000, 100));
     let store = open(directory.path());
     let writing = storage(&store);
     writing.apply(vec![put(b"k", b"v"), put(b"l", b"w")]).unwrap();

@@ -62,9 +62,7 @@ fn stores(directory: &Path) -> Vec<String> {
 fn what_was_removed_is_in_no_file_after_a_compaction_and_everything_else_is_there() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path());
-    let storage =
-        block_on(store.binding_storage(b"acme\0aaaaaaaaaaaaaaaa", size(1 << 30, 1_000_000)))
-            .unwrap();
+    let storage = Blocking::open(&store, b"acme\0aaaaaaaaaaaaaaaa", size(1 << 30, 1_000_000));
     let long = [SECRET, &vec![b'x'; 600_000]].concat();
     for n in 0..200_u32 {
         put(&store, &n.to_be_bytes(), Some(&[SECRET, &n.to_be_bytes()].concat()));
@@ -109,9 +107,7 @@ fn what_was_removed_is_in_no_file_after_a_compaction_and_everything_else_is_ther
     assert_eq!(stores(directory.path()), ["store"]);
     assert_eq!(rows(&store), before);
     assert_eq!(all(&store, "acme", &mine, 70).len(), 200);
-    let storage =
-        block_on(store.binding_storage(b"acme\0aaaaaaaaaaaaaaaa", size(1 << 30, 1_000_000)))
-            .unwrap();
+    let storage = Blocking::open(&store, b"acme\0aaaaaaaaaaaaaaaa", size(1 << 30, 1_000_000));
     assert_eq!(storage.get(b"k").unwrap().as_deref(), Some(b"v".as_slice()));
 }
 

@@ -122,7 +122,7 @@ fn nobody_is_answered_before_the_disk_has_it() {
     transact(&store, &change(Table::Tokens, "token", Some(b"row"))).unwrap();
     taken("a transaction");
     let limit = StorageSize { bytes: 1 << 20, keys: 100 };
-    let storage = block_on(store.binding_storage(b"acme\0binding", limit)).unwrap();
+    let storage = Blocking::open(&store, b"acme\0binding", limit);
     storage
         .apply(vec![StorageWrite::Put(StorageEntry {
             key: b"k".to_vec(),
@@ -218,7 +218,7 @@ fn a_full_disk_refuses_new_data_then_everything_and_goes_on_by_itself() {
     assert_eq!(store.disk().level, DiskLevel::Low);
     is_full(transact(&store, &kept("new")));
     let limit = StorageSize { bytes: 1 << 20, keys: 100 };
-    let storage = block_on(store.binding_storage(b"acme\0binding", limit)).unwrap();
+    let storage = Blocking::open(&store, b"acme\0binding", limit);
     let put =
         |bytes| vec![StorageWrite::Put(StorageEntry { key: b"k".to_vec(), value: vec![7; bytes] })];
     assert!(storage.apply(put(100_000)).is_err(), "a provider's storage is new data");
@@ -261,9 +261,7 @@ fn nothing_is_written_to_a_disk_that_was_filled_during_a_flush() {
     let Opened { directory: _directory, store, seam, .. } = opened();
     let reserve = store.disk().reserve_bytes;
     seam.free.store(reserve * 2, Ordering::SeqCst);
-    let storage =
-        block_on(store.binding_storage(b"acme\0binding", StorageSize { bytes: 1 << 20, keys: 9 }))
-            .unwrap();
+    let storage = Blocking::open(&store, b"acme\0binding", StorageSize { bytes: 1 << 20, keys: 9 });
     let put =
         || vec![StorageWrite::Put(StorageEntry { key: b"k".to_vec(), value: vec![7; 300_000] })];
     seam.steps.lock().clear();

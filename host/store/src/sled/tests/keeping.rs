@@ -110,8 +110,7 @@ fn a_backup_holds_what_was_stored_at_its_end_although_writing_went_on() {
     for n in 0..KEYS {
         drop(block_on(store.transact(&[change(n, b"old")])).unwrap());
     }
-    let storage =
-        block_on(store.binding_storage(b"acme\0aaaaaaaaaaaaaaaa", size(1 << 20, 1_000))).unwrap();
+    let storage = Blocking::open(&store, b"acme\0aaaaaaaaaaaaaaaa", size(1 << 20, 1_000));
     storage.apply(vec![put(b"k", b"old")]).unwrap();
     let (is_over, steps) = (AtomicBool::new(false), AtomicU32::new(0));
     let file = directory.path().join("backup");
@@ -222,9 +221,7 @@ fn a_compacted_store_holds_the_same_in_less() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path());
     let large = vec![7; 4_000];
-    let storage =
-        block_on(store.binding_storage(b"acme\0aaaaaaaaaaaaaaaa", size(1 << 30, 1_000_000)))
-            .unwrap();
+    let storage = Blocking::open(&store, b"acme\0aaaaaaaaaaaaaaaa", size(1 << 30, 1_000_000));
     for n in 0..2_000_u32 {
         storage.apply(vec![put(&n.to_be_bytes(), &large)]).unwrap();
     }
@@ -313,10 +310,7 @@ fn an_erased_company_leaves_nothing_and_its_namesakes_stay() {
         block_on(store.companies()).unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(rest, ["acm", "acme2"]);
     assert_eq!(all(&store, "acme2", &OperationFilter::default(), 3), [1]);
-    assert_eq!(
-        block_on(store.binding_storage(b"acme2\0aaaaaaaaaaaaaaaa", size(9, 9))).unwrap().used(),
-        size(2, 1)
-    );
+    assert_eq!(Blocking::open(&store, b"acme2\0aaaaaaaaaaaaaaaa", size(9, 9)).used(), size(2, 1));
 }
 
 fn find(key: &[u8], part: &[u8]) -> bool {

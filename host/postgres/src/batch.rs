@@ -1,0 +1,371 @@
+//! One transaction of a lane: the fence, what it changes of what companies have, rows, operations
+//! and the batch's number.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Statement, Transaction};
+use uuid::Uuid;
+
+use crate::company::RowKey;
+use crate::facets::Facets;
+use crate::item::{Item, Record, Row};
+use crate::place::HOST;
+
+/// The rows of a batch, each once: what was written last.
+#[derive(Default)]
+pub(crate) struct Batch<'a> {
+    /// The companies whose home this host must be, with its token for each.
+    homes: BTreeMap<i64, i64>,
+    rows: BTreeMap<(i64, &'a RowKey), &'a Row>,
+    records: BTreeMap<(i64, u64), &'a Record>,
+    removed: Vec<&'a (i64, RowKey)>,
+}
+
+/// The new count of what companies have, in bytes.
+pub(crate) type NewHeld = HashMap<i64, i64>;
+
+/// Why a batch was not committed.
+pub(crate) enum Failure {
+    /// This host is not the home of these companies any more.
+    NotHome(Vec<i64>),
+    Database(tokio_postgres::Error),
+}
+
+impl From<tokio_postgres::Error> for Failure {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl<'a> Batch<'a> {
+    /// The batch of items, with the rows that follow from their operations.
+    pub(crate) fn of(items: &'a [Item], derived: &'a [Row]) -> Self {
+        let mut batch = Self::default();
+        for item in items {
+            for part in &item.parts {
+                if part.company.id != HOST {
+                    batch.homes.insert(part.company.id, part.company.token);
+                }
+            }
+            for row in &item.rows {
+                batch.rows.insert((row.company, &row.key), row);
+            }
+            if let Some(record) = &item.record {
+                let number = record.operation.id.sequence();
+                batch.records.insert((record.company.id, number), record);
+            }
+            batch.removed.extend(&item.removed);
+        }
+        batch.rows.extend(derived.iter().map(|row| ((row.company, &row.key), row)));
+        batch
+    }
+}
+
+/// The statements of a lane's connection.
+pub(crate) struct Statements {
+    fence: Statement,
+    held: Statement,
+    put: Statement,
+    delete: Statement,
+    records: Statement,
+    removed: Statement,
+    lane: Statement,
+}
+
+/// A plan for a table of another size would read all of it. Every statement here finds its rows by
+/// a key.
+const BEGIN: &str = "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; \
+                     SET LOCAL enable_mergejoin = off";
+
+const FENCE: &str = "SELECT h.company FROM unnest($1::bigint[], $2::bigint[]) AS w(company, token) \
+     JOIN homes h ON h.company = w.company AND h.token = w.token AND h.host = $3 \
+     ORDER BY h.company FOR SHARE OF h";
+
+/// Rows and records are counted with the bytes in front of their keys.
+const HELD: &str = "UPDATE companies c SET held = greatest(0, c.held + d.more) FROM (\
+       SELECT company, sum(more)::bigint AS more FROM (\
+         SELECT w.company, w.size - coalesce((\
+           SELECT w.prefix + octet_length(e.key) + octet_length(e.value) FROM entries e \
+           WHERE e.company = w.company AND e.kind = w.kind AND e.key = w.key), 0) AS more \
+         FROM unnest($1::bigint[], $2::smallint[], $3::bytea[], $4::bigint[], $5::bigint[]) \
+           AS w(company, kind, key, size, prefix) \
+         UNION ALL \
+         SELECT w.company, w.size - coalesce((\
+           SELECT w.prefix + octet_length(o.record) FROM operations o \
+           WHERE o.company = w.company AND o.number = w.number), 0) \
+         FROM unnest($6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[]) \
+           AS w(company, number, size, prefix)\
+       ) AS changes GROUP BY company) AS d \
+     WHERE c.id = d.company RETURNING c.id, c.held";
+
+const PUT: &str = "INSERT INTO entries (company, kind, key, value) \
+     SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::bytea[], $4::bytea[]) \
+     ON CONFLICT (company, kind, key) DO UPDATE SET value = excluded.value";
+
+const DELETE: &str = "DELETE FROM entries e \
+     USING unnest($1::bigint[], $2::smallint[], $3::bytea[]) AS w(company, kind, key) \
+     WHERE e.company = w.company AND e.kind = w.kind AND e.key = w.key";
+
+const RECORDS: &str = "INSERT INTO operations (company, number, id, home_token, started_us, kind, \
+       outcome, count, agent, project, session, binding_key, binding_id, provider, hook, source, \
+       keeps_text, issues, runs, records, record) \
+     SELECT company, number, id, home_token, started_us, kind, outcome, count, agent, project, \
+       session, binding_key, binding_id, provider, hook, source, keeps_text, \
+       string_to_array(issues, E'\\n'), string_to_array(runs, E'\\n'), \
+       string_to_array(records, E'\\n'), record \
+     FROM unnest($1::bigint[], $2::bigint[], $3::uuid[], $4::bigint[], $5::bigint[], $6::text[], \
+       $7::text[], $8::bigint[], $9::text[], $10::text[], $11::text[], $12::text[], $13::uuid[], \
+       $14::text[], $15::text[], $16::text[], $17::boolean[], $18::text[], $19::text[], \
+       $20::text[], $21::bytea[]) AS w(company, number, id, home_token, started_us, kind, outcome, \
+       count, agent, project, session, binding_key, binding_id, provider, hook, source, \
+       keeps_text, issues, runs, records, record) \
+     ON CONFLICT (company, number) DO UPDATE SET id = excluded.id, \
+       home_token = excluded.home_token, started_us = excluded.started_us, kind = excluded.kind, \
+       outcome = excluded.outcome, count = excluded.count, agent = excluded.agent, \
+       project = excluded.project, session = excluded.session, \
+       binding_key = excluded.binding_key, binding_id = excluded.binding_id, \
+       provider = excluded.provider, hook = excluded.hook, source = excluded.source, \
+       keeps_text = excluded.keeps_text, issues = excluded.issues, runs = excluded.runs, \
+       records = excluded.records, record = excluded.record";
+
+const REMOVED: &str = "DELETE FROM entries WHERE company = $1 AND kind = $2 AND key >= $3 \
+     AND ($4::bytea IS NULL OR key < $4)";
+
+const LANE: &str = "INSERT INTO lanes (host, lane, batch) VALUES ($1, $2, $3) \
+     ON CONFLICT (host, lane) DO UPDATE SET batch = excluded.batch";
+
+impl Statements {
+    pub(crate) async fn prepare(client: &Client) -> Result<Self, tokio_postgres::Error> {
+        Ok(Self {
+            fence: client.prepare(FENCE).await?,
+            held: client.prepare(HELD).await?,
+            put: client.prepare(PUT).await?,
+            delete: client.prepare(DELETE).await?,
+            records: client.prepare(RECORDS).await?,
+            removed: client.prepare(REMOVED).await?,
+            lane: client.prepare(LANE).await?,
+        })
+    }
+}
+
+/// Commits a batch under its number.
+pub(crate) async fn commit(
+    client: &mut Client,
+    statements: &Statements,
+    batch: &Batch<'_>,
+    (host, lane, number): (Uuid, i32, i64),
+) -> Result<NewHeld, Failure> {
+    let transaction = client.transaction().await?;
+    transaction.batch_execute(BEGIN).await?;
+    fence(&transaction, statements, batch, host).await?;
+    let place: [&(dyn ToSql + Sync); 3] = [&host, &lane, &number];
+    // They do not wait for each other's answers.
+    let (held, (), (), (), _) = tokio::try_join!(
+        held(&transaction, statements, batch),
+        rows(&transaction, statements, batch),
+        records(&transaction, statements, batch),
+        removed(&transaction, statements, batch),
+        transaction.execute(&statements.lane, &place),
+    )?;
+    transaction.commit().await?;
+    Ok(held)
+}
+
+/// Holds up whoever takes a company over until this transaction has ended, and fails where somebody
+/// has.
+async fn fence(
+    transaction: &Transaction<'_>,
+    statements: &Statements,
+    batch: &Batch<'_>,
+    host: Uuid,
+) -> Result<(), Failure> {
+    let companies: Vec<i64> = batch.homes.keys().copied().collect();
+    let tokens: Vec<i64> = batch.homes.values().copied().collect();
+    let found = transaction.query(&statements.fence, &[&companies, &tokens, &host]).await?;
+    let ours: Vec<i64> = found.iter().map(|row| row.get(0)).collect();
+    let lost: Vec<i64> = companies.into_iter().filter(|company| !ours.contains(company)).collect();
+    if lost.is_empty() { Ok(()) } else { Err(Failure::NotHome(lost)) }
+}
+
+fn whole(bytes: usize) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+/// The bytes in front of an operation's record in the count of what a company has: its name, a
+/// zero byte, and a number with a letter.
+pub(crate) fn record_prefix(prefix_bytes: usize) -> usize {
+    prefix_bytes + 9
+}
+
+async fn held(
+    transaction: &Transaction<'_>,
+    statements: &Statements,
+    batch: &Batch<'_>,
+) -> Result<NewHeld, tokio_postgres::Error> {
+    let (mut companies, mut kinds, mut keys) = (Vec::new(), Vec::new(), Vec::<&[u8]>::new());
+    let (mut sizes, mut prefixes) = (Vec::new(), Vec::new());
+    for ((company, (kind, key)), row) in &batch.rows {
+        let Some(prefix) = row.prefix_bytes else { continue };
+        companies.push(*company);
+        kinds.push(*kind);
+        keys.push(key);
+        let size = row.value.as_ref().map_or(0, |value| prefix + key.len() + value.len());
+        sizes.push(whole(size));
+        prefixes.push(whole(prefix));
+    }
+    let (mut owners, mut numbers) = (Vec::new(), Vec::new());
+    let (mut lengths, mut fronts) = (Vec::new(), Vec::new());
+    for ((company, number), record) in &batch.records {
+        let prefix = record_prefix(record.company.prefix_bytes());
+        owners.push(*company);
+        numbers.push(i64::try_from(*number).unwrap_or(i64::MAX));
+        lengths.push(whole(prefix + record.bytes.len()));
+        fronts.push(whole(prefix));
+    }
+    if companies.is_empty() && owners.is_empty() {
+        return Ok(NewHeld::new());
+    }
+    let changed = transaction
+        .query(
+            &statements.held,
+            &[&companies, &kinds, &keys, &sizes, &prefixes, &owners, &numbers, &lengths, &fronts],
+        )
+        .await?;
+    Ok(changed.iter().map(|row| (row.get(0), row.get(1))).collect())
+}
+
+async fn rows(
+    transaction: &Transaction<'_>,
+    statements: &Statements,
+    batch: &Batch<'_>,
+) -> Result<(), tokio_postgres::Error> {
+    let (mut companies, mut kinds) = (Vec::new(), Vec::new());
+    let (mut keys, mut values) = (Vec::<&[u8]>::new(), Vec::<&[u8]>::new());
+    let (mut of, mut gone_kinds, mut gone) = (Vec::new(), Vec::new(), Vec::<&[u8]>::new());
+    for ((company, (kind, key)), row) in &batch.rows {
+        match &row.value {
+            Some(value) => {
+                companies.push(*company);
+                kinds.push(*kind);
+                keys.push(key);
+                values.push(value);
+            }
+            None => {
+                of.push(*company);
+                gone_kinds.push(*kind);
+                gone.push(key);
+            }
+        }
+    }
+    let put = async {
+        match companies.is_empty() {
+            true => Ok(0),
+            false => {
+                transaction.execute(&statements.put, &[&companies, &kinds, &keys, &values]).await
+            }
+        }
+    };
+    let delete = async {
+        match of.is_empty() {
+            true => Ok(0),
+            false => transaction.execute(&statements.delete, &[&of, &gone_kinds, &gone]).await,
+        }
+    };
+    tokio::try_join!(put, delete).map(drop)
+}
+
+async fn records(
+    transaction: &Transaction<'_>,
+    statements: &Statements,
+    batch: &Batch<'_>,
+) -> Result<(), tokio_postgres::Error> {
+    if batch.records.is_empty() {
+        return Ok(());
+    }
+    let all: Vec<&Record> = batch.records.values().copied().collect();
+    let facets: Vec<Facets> = all.iter().map(|one| Facets::of(&one.operation)).collect();
+    let companies: Vec<i64> = all.iter().map(|one| one.company.id).collect();
+    let numbers: Vec<i64> = batch
+        .records
+        .keys()
+        .map(|(_, number)| i64::try_from(*number).unwrap_or(i64::MAX))
+        .collect();
+    let ids: Vec<Uuid> = all.iter().map(|one| one.operation.id.uuid()).collect();
+    let tokens: Vec<i64> = all.iter().map(|one| one.company.token).collect();
+    let started: Vec<i64> =
+        all.iter().map(|one| one.operation.started_at.as_microsecond()).collect();
+    let kinds: Vec<&str> = all.iter().map(|one| one.operation.kind.as_str()).collect();
+    let outcomes: Vec<&str> = all.iter().map(|one| one.operation.outcome.as_str()).collect();
+    let counts: Vec<i64> =
+        all.iter().map(|one| i64::try_from(one.operation.count).unwrap_or(i64::MAX)).collect();
+    let keeps: Vec<bool> = all.iter().map(|one| one.operation.keeps_text()).collect();
+    let binding_ids: Vec<Option<Uuid>> = facets.iter().map(|one| one.binding_id).collect();
+    let bytes: Vec<&[u8]> = all.iter().map(|one| one.bytes.as_slice()).collect();
+    let text = |pick: fn(&Facets) -> &Option<String>| -> Vec<Option<&str>> {
+        facets.iter().map(|one| pick(one).as_deref()).collect()
+    };
+    let lines = |pick: fn(&Facets) -> &Vec<String>| -> Vec<String> {
+        facets.iter().map(|one| pick(one).join("\n")).collect()
+    };
+    transaction
+        .execute(
+            &statements.records,
+            &[
+                &companies,
+                &numbers,
+                &ids,
+                &tokens,
+                &started,
+                &kinds,
+                &outcomes,
+                &counts,
+                &text(|one| &one.agent),
+                &text(|one| &one.project),
+                &text(|one| &one.session),
+                &text(|one| &one.binding_key),
+                &binding_ids,
+                &text(|one| &one.provider),
+                &text(|one| &one.hook),
+                &text(|one| &one.source),
+                &keeps,
+                &lines(|one| &one.issues),
+                &lines(|one| &one.runs),
+                &lines(|one| &one.records),
+                &bytes,
+            ],
+        )
+        .await
+        .map(drop)
+}
+
+async fn removed(
+    transaction: &Transaction<'_>,
+    statements: &Statements,
+    batch: &Batch<'_>,
+) -> Result<(), tokio_postgres::Error> {
+    for (company, (kind, prefix)) in batch.removed.iter().copied() {
+        let end = crate::place::behind(prefix);
+        transaction.execute(&statements.removed, &[company, kind, prefix, &end]).await?;
+    }
+    Ok(())
+}
+
+/// The number of the last batch that a lane has committed.
+pub(crate) async fn last_committed(
+    client: &Client,
+    host: Uuid,
+    lane: i32,
+) -> Result<i64, tokio_postgres::Error> {
+    let found = client
+        .query_opt("SELECT batch FROM lanes WHERE host = $1 AND lane = $2", &[&host, &lane])
+        .await?;
+    Ok(found.map_or(0, |row| row.get(0)))
+}
+
+/// What a lane keeps of its connection.
+pub(crate) struct Connection {
+    pub(crate) client: Client,
+    pub(crate) statements: Arc<Statements>,
+}

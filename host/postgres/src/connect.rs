@@ -1,0 +1,247 @@
+//! Connections: the address, TLS, the pool for reading, and what a database must be.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::{Connect, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::error::{OpenError, said};
+
+mod migrations {
+    refinery::embed_migrations!("migrations");
+}
+
+/// The oldest server, as it numbers itself.
+const OLDEST: u32 = 14_00_00;
+/// How long a connection may take to be made.
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+/// The parameter of an address that names a file with certificates. `tokio-postgres` does not know
+/// it, libpq does.
+const ROOTS: &str = "sslrootcert";
+
+/// Where the database is, and how its certificate is checked.
+#[derive(Clone)]
+pub(crate) struct Address {
+    config: Config,
+    tls: Option<MakeRustlsConnect>,
+    /// The tasks of connections live here, whoever asks for one.
+    tasks: Handle,
+}
+
+impl Address {
+    /// Reads `postgres://USER:PASSWORD@HOST/DATABASE?sslmode=…&sslrootcert=FILE`. Without TLS only
+    /// a socket, or what says `sslmode=disable`; otherwise the server's certificate is verified,
+    /// against the public authorities or those of the file.
+    pub(crate) fn parse(text: &str) -> Result<Self, OpenError> {
+        let (text, roots) = without_parameter(text, ROOTS);
+        let mut config: Config = text
+            .parse()
+            .map_err(|error: tokio_postgres::Error| OpenError::Address(said(&error)))?;
+        config.connect_timeout(CONNECT_WITHIN).application_name("memhost");
+        let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
+        let tls = match config.get_ssl_mode() {
+            SslMode::Disable => None,
+            _ if is_local => None,
+            _ => {
+                config.ssl_mode(SslMode::Require);
+                Some(tls(roots.as_deref())?)
+            }
+        };
+        Ok(Self { config, tls, tasks: Handle::current() })
+    }
+
+    /// The host and the database, for messages.
+    pub(crate) fn shown(&self) -> String {
+        let hosts: Vec<_> = self
+            .config
+            .get_hosts()
+            .iter()
+            .map(|host| match host {
+                Host::Tcp(name) => name.clone(),
+                Host::Unix(path) => path.display().to_string(),
+            })
+            .collect();
+        format!("{} at {}", self.config.get_dbname().unwrap_or("postgres"), hosts.join(","))
+    }
+
+    /// A connection of its own.
+    pub(crate) async fn connect(&self) -> Result<Client, tokio_postgres::Error> {
+        let (config, tls, tasks) = (self.config.clone(), self.tls.clone(), self.tasks.clone());
+        let made = self.tasks.spawn(async move {
+            match tls {
+                Some(tls) => {
+                    let (client, connection) = config.connect(tls).await?;
+                    tasks.spawn(connection);
+                    Ok(client)
+                }
+                None => {
+                    let (client, connection) = config.connect(NoTls).await?;
+                    tasks.spawn(connection);
+                    Ok(client)
+                }
+            }
+        });
+        made.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
+    }
+
+    /// Connections for reading, at most so many.
+    pub(crate) fn pool(&self, most: usize) -> Result<Pool, OpenError> {
+        let config = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let manager = Manager::from_connect(self.config.clone(), Connecting(self.clone()), config);
+        Pool::builder(manager)
+            .max_size(most)
+            .runtime(Runtime::Tokio1)
+            .build()
+            .map_err(|error| OpenError::Address(error.to_string()))
+    }
+}
+
+struct Connecting(Address);
+
+impl Connect for Connecting {
+    fn connect(
+        &self,
+        _config: &Config,
+    ) -> std::pin::Pin<
+        Box<
+            dyn Future<Output = Result<(Client, JoinHandle<()>), tokio_postgres::Error>>
+                + Send
+                + '_,
+        >,
+    > {
+        Box::pin(async move {
+            let client = self.0.connect().await?;
+            // The pool ends this task with the connection. That one ends with its client.
+            Ok((client, self.0.tasks.spawn(async {})))
+        })
+    }
+}
+
+/// An address without one of its parameters, and that parameter's value.
+fn without_parameter(text: &str, name: &str) -> (String, Option<String>) {
+    let Some((address, query)) = text.split_once('?') else { return (text.to_owned(), None) };
+    let (own, rest): (Vec<_>, Vec<_>) =
+        query.split('&').partition(|part| part.split('=').next() == Some(name));
+    let value =
+        own.first().and_then(|part| part.split_once('=')).map(|(_, value)| value.to_owned());
+    match rest.is_empty() {
+        true => (address.to_owned(), value),
+        false => (format!("{address}?{}", rest.join("&")), value),
+    }
+}
+
+fn tls(roots: Option<&str>) -> Result<MakeRustlsConnect, OpenError> {
+    let mut store = RootCertStore::empty();
+    match roots {
+        None => store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
+        Some(path) => {
+            let wrong =
+                |message: String| OpenError::Certificates { path: path.to_owned(), message };
+            let all =
+                CertificateDer::pem_file_iter(path).map_err(|error| wrong(error.to_string()))?;
+            for certificate in all {
+                let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
+                store.add(certificate).map_err(|error| wrong(error.to_string()))?;
+            }
+            if store.is_empty() {
+                return Err(wrong("it has no certificate".to_owned()));
+            }
+        }
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| OpenError::Address(error.to_string()))?
+        .with_root_certificates(store)
+        .with_no_client_auth();
+    Ok(MakeRustlsConnect::new(config))
+}
+
+/// Refuses a database that could lose or change what is written, and brings its schema up to date.
+pub(crate) async fn prepare(address: &Address) -> Result<(), OpenError> {
+    let database = address.shown();
+    let unreachable = |error: tokio_postgres::Error| OpenError::Unreachable {
+        database: database.clone(),
+        message: said(&error),
+    };
+    let mut client = address.connect().await.map_err(unreachable)?;
+    let row = client
+        .query_one(
+            "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), \
+             pg_is_in_recovery(), current_setting('fsync')",
+            &[],
+        )
+        .await
+        .map_err(unreachable)?;
+    let (version, encoding, standby, fsync): (i32, String, bool, String) =
+        (row.get(0), row.get(1), row.get(2), row.get(3));
+    let unfit = |why: String| OpenError::Unfit { database: database.clone(), why };
+    if u32::try_from(version).unwrap_or(0) < OLDEST {
+        let (found, oldest) = (version / 10_000, OLDEST / 10_000);
+        return Err(unfit(format!("it is PostgreSQL {found}; upgrade it to {oldest} or later")));
+    }
+    if encoding != "UTF8" {
+        return Err(unfit(format!(
+            "its encoding is {encoding}; make a database with the encoding UTF8"
+        )));
+    }
+    if standby {
+        return Err(unfit("it is a standby, which only reads; give the primary".to_owned()));
+    }
+    if fsync == "off" {
+        return Err(unfit(
+            "`fsync` is off, so a crash loses what was acknowledged; set it on".into(),
+        ));
+    }
+    migrations::migrations::runner().run_async(&mut client).await.map(drop).map_err(|error| {
+        OpenError::Schema { database: database.clone(), message: error.to_string() }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_is_taken_out_of_an_address() {
+        let taken = |text| without_parameter(text, ROOTS);
+        assert_eq!(taken("postgres://a/b"), ("postgres://a/b".to_owned(), None));
+        assert_eq!(
+            taken("postgres://a/b?sslrootcert=/ca.pem&sslmode=require"),
+            ("postgres://a/b?sslmode=require".to_owned(), Some("/ca.pem".to_owned()))
+        );
+        assert_eq!(
+            taken("postgres://a/b?sslrootcert=x"),
+            ("postgres://a/b".to_owned(), Some("x".to_owned()))
+        );
+    }
+
+    #[tokio::test]
+    async fn tls_is_left_out_only_where_nobody_listens_or_where_it_is_said() {
+        let has_tls = |text: &str| Address::parse(text).unwrap().tls.is_some();
+        assert!(
+            has_tls("postgres://u@db.example/m")
+                && has_tls("postgres://u@db.example/m?sslmode=prefer")
+        );
+        assert!(!has_tls("postgres://u@db.example/m?sslmode=disable"));
+        assert!(!has_tls("postgres://u@%2Frun%2Fpostgresql/m"));
+    }
+
+    #[tokio::test]
+    async fn a_message_about_an_address_has_no_password() {
+        let error = Address::parse("postgres://u:secret@db.example:port/m").err().unwrap();
+        assert!(!error.to_string().contains("secret"), "{error}");
+        assert_eq!(
+            Address::parse("postgres://u:secret@db.example/m").unwrap().shown(),
+            "m at db.example"
+        );
+    }
+}

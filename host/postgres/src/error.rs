@@ -1,0 +1,67 @@
+//! Errors of the database, as those of the store.
+
+use deadpool_postgres::PoolError;
+use memhost_store::StoreError;
+use tokio_postgres::error::SqlState;
+
+/// Why a database cannot be used at all.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum OpenError {
+    #[error("the address of the database cannot be read: {0}; write postgres://USER@HOST/DATABASE")]
+    Address(String),
+    #[error("the certificates in {path} cannot be used: {message}")]
+    Certificates { path: String, message: String },
+    #[error(
+        "the database {database} cannot be reached: {message}; check that it runs, and the address"
+    )]
+    Unreachable { database: String, message: String },
+    #[error("the database {database} cannot keep memory: {why}")]
+    Unfit { database: String, why: String },
+    #[error("the schema of the database {database} cannot be brought up to date: {message}")]
+    Schema { database: String, message: String },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A failed call, with what the server says of it and never with a password.
+pub(crate) fn failed(action: &'static str) -> impl Fn(tokio_postgres::Error) -> StoreError {
+    move |error| match passes(&error) {
+        true => StoreError::Unavailable { action, message: said(&error) },
+        false => StoreError::Io { action, message: said(&error) },
+    }
+}
+
+pub(crate) fn unavailable(action: &'static str) -> impl Fn(PoolError) -> StoreError {
+    move |error| match error {
+        PoolError::Backend(error) => failed(action)(error),
+        error => StoreError::Unavailable { action, message: error.to_string() },
+    }
+}
+
+/// What went wrong, with the server's own words where it has some.
+pub(crate) fn said(error: &tokio_postgres::Error) -> String {
+    let source = std::error::Error::source(error).map(ToString::to_string);
+    match (error.as_db_error(), source) {
+        (Some(error), _) => format!("{} ({})", error.message(), error.code().code()),
+        (None, Some(source)) => format!("{error}: {source}"),
+        (None, None) => error.to_string(),
+    }
+}
+
+/// Whether the same call may succeed later: the connection broke, or the server starts, ends,
+/// changes to a standby, is full or has no connection left (classes 08, 53 and 57 of its codes).
+pub(crate) fn passes(error: &tokio_postgres::Error) -> bool {
+    let Some(code) = error.code() else {
+        let source = std::error::Error::source(error);
+        return error.is_closed() || source.is_some_and(|source| source.is::<std::io::Error>());
+    };
+    let class = code.code().get(..2).unwrap_or_default();
+    matches!(class, "08" | "53" | "57")
+        || [
+            &SqlState::READ_ONLY_SQL_TRANSACTION,
+            &SqlState::T_R_SERIALIZATION_FAILURE,
+            &SqlState::T_R_DEADLOCK_DETECTED,
+        ]
+        .contains(&code)
+}

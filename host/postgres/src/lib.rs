@@ -1,0 +1,35 @@
+//! The store on PostgreSQL, which several hosts may share.
+//!
+//! A company has one home: the host whose token stands in its row of `homes`. Everything that a
+//! host writes of a company goes through one lane, a connection that commits what waits in one
+//! transaction after the other; each of them holds the company's row of `homes` `FOR SHARE` and
+//! compares the token, so a host that is not the home any more writes nothing. `FOR KEY SHARE`
+//! would not do: it does not hold up the `UPDATE` with which another host takes the company over.
+//!
+//! What is written is seen by every call of this host at once, and is durable when its
+//! [`memhost_store::Commit`] says so. What cannot be written within ten seconds is given up with
+//! everything of its companies that waits behind it; they are then loaded from the database again.
+
+mod batch;
+mod company;
+mod connect;
+mod coordination;
+mod costs;
+mod error;
+mod facets;
+mod item;
+mod lane;
+mod log;
+mod maintenance;
+mod page;
+mod partition;
+mod place;
+mod store;
+mod sums;
+mod tables;
+#[cfg(feature = "testing")]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+pub mod testing;
+
+pub use self::error::OpenError;
+pub use self::store::{PostgresOptions, PostgresStore};

@@ -1,0 +1,253 @@
+//! Calls about the store as a whole.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio_postgres::Transaction;
+use tokio_postgres::types::ToSql;
+
+use crate::company::Company;
+use crate::error::failed;
+use crate::place::kind;
+use crate::store::{Inner, PostgresStore};
+use memhost_store::{
+    BackupReport, Commit, Compacted, DiskState, Held, Maintenance, Store, StoreError, Table,
+};
+use memhost_types::CompanyId;
+
+impl Store for PostgresStore {
+    /// Resolves when every lane has written what it had. Where a lane has given something up in the
+    /// last minute, this fails, too: it may have been the caller's.
+    fn commit(&self) -> Commit {
+        let (reply, commit) = Commit::pair();
+        let store = Arc::clone(&self.0);
+        self.0.tasks().spawn(async move {
+            let mut done = Ok(());
+            for lane in store.lanes() {
+                if let Some(error) = lane.reach().await {
+                    done = Err(error);
+                }
+            }
+            let _ = reply.send(done);
+        });
+        commit
+    }
+}
+
+#[async_trait]
+impl Maintenance for PostgresStore {
+    async fn companies(&self) -> Result<BTreeSet<CompanyId>, StoreError> {
+        self.0.reach_all().await;
+        let client = self.0.reader("reading").await?;
+        let rows = client
+            .query(
+                "SELECT name FROM companies c WHERE \
+                   EXISTS (SELECT 1 FROM operations o WHERE o.company = c.id) OR \
+                   EXISTS (SELECT 1 FROM entries e WHERE e.company = c.id AND e.kind <> $1)",
+                &[&kind(Table::Due)],
+            )
+            .await
+            .map_err(failed("reading"))?;
+        Ok(rows.iter().filter_map(|row| row.get::<_, &str>(0).parse().ok()).collect())
+    }
+
+    async fn close_company(&self, company: &CompanyId) -> Result<(), StoreError> {
+        let home = self.0.home(company).await?;
+        {
+            let mut state = home.state.lock();
+            state.closed = Some(state.last);
+        }
+        self.0.reach(&home).await
+    }
+
+    async fn erase_company(&self, company: &CompanyId) -> Result<u64, StoreError> {
+        let Some(home) = self.0.find(company).await? else { return Ok(0) };
+        self.0.reach(&home).await?;
+        let last = i64::try_from(home.state.lock().last).unwrap_or(i64::MAX);
+        let removed = self
+            .0
+            .fenced(
+                &home,
+                "erasing",
+                &[
+                    ("DELETE FROM entries WHERE company = $1", &[]),
+                    ("DELETE FROM operations WHERE company = $1", &[]),
+                    // Its numbers continue.
+                    (
+                        "UPDATE companies SET held = 0, last_number = greatest(last_number, $2) \
+                         WHERE id = $1",
+                        &[&last],
+                    ),
+                ],
+            )
+            .await?;
+        self.0.lane(&home).forget(home.id).await;
+        home.state.lock().erase();
+        Ok(removed.iter().take(2).sum())
+    }
+
+    async fn backup(
+        &self,
+        _file: &Path,
+        _at_the_end: Box<dyn FnOnce() + Send>,
+    ) -> Result<BackupReport, StoreError> {
+        let message = "a store on PostgreSQL is backed up with the tools of PostgreSQL, such as \
+                       pg_basebackup with its archive of WAL"
+            .to_owned();
+        Err(StoreError::Io { action: "writing the backup", message })
+    }
+
+    async fn compact(
+        &self,
+        _stop: Box<dyn Fn() -> bool + Send>,
+    ) -> Result<Option<Compacted>, StoreError> {
+        // PostgreSQL does it by itself.
+        Ok(None)
+    }
+
+    fn disk(&self) -> DiskState {
+        DiskState::default()
+    }
+
+    fn held(&self, company: &CompanyId) -> Result<Held, StoreError> {
+        let bytes = self.0.loaded(company).map_or(0, |home| home.held());
+        Ok(Held { bytes, quota: self.0.quota })
+    }
+
+    async fn verify(&self) -> Result<Vec<String>, StoreError> {
+        self.0.reach_all().await;
+        let client = self.0.reader("reading").await?;
+        let (due, sums) = (kind(Table::Due), kind(Table::Sums));
+        // What is derived is written in one transaction with what it is derived from, so only the
+        // count of what each company has can be compared.
+        let rows = client
+            .query(
+                "SELECT c.name, c.held, \
+                   coalesce((SELECT sum(octet_length(c.name) + 1 + octet_length(e.key) \
+                     + octet_length(e.value)) FROM entries e WHERE e.company = c.id \
+                     AND e.kind < 100 AND e.kind NOT IN ($1, $2)), 0)::bigint \
+                   + coalesce((SELECT sum(octet_length(c.name) + 10 + octet_length(o.record)) \
+                     FROM operations o WHERE o.company = c.id), 0)::bigint \
+                 FROM companies c",
+                &[&due, &sums],
+            )
+            .await
+            .map_err(failed("reading"))?;
+        let wrong = rows.iter().filter_map(|row| {
+            let (name, held, found): (&str, i64, i64) = (row.get(0), row.get(1), row.get(2));
+            (held != found).then(|| format!("{name} has {found} bytes, and {held} are counted"))
+        });
+        Ok(wrong.collect())
+    }
+
+    async fn mend_part(
+        &self,
+        _company: &CompanyId,
+        _from: u64,
+    ) -> Result<(Vec<String>, Option<u64>), StoreError> {
+        // Nothing is derived later than in the transaction of what it is derived from.
+        Ok((Vec::new(), None))
+    }
+}
+
+/// A statement and its values behind the company.
+type Step<'a> = (&'a str, &'a [&'a (dyn ToSql + Sync)]);
+
+impl Inner {
+    /// Statements about one company in one transaction, while this host is its home. Answers how
+    /// many rows each of them changed.
+    async fn fenced(
+        &self,
+        home: &Company,
+        action: &'static str,
+        steps: &[Step<'_>],
+    ) -> Result<Vec<u64>, StoreError> {
+        let mut client = self.reader(action).await?;
+        let transaction = client.transaction().await.map_err(failed(action))?;
+        self.is_home(&transaction, home, action).await?;
+        let mut changed = Vec::with_capacity(steps.len());
+        for (sql, values) in steps {
+            let company: &(dyn ToSql + Sync) = &home.id;
+            let values: Vec<_> = std::iter::once(company).chain(values.iter().copied()).collect();
+            changed.push(transaction.execute(*sql, &values).await.map_err(failed(action))?);
+        }
+        transaction.commit().await.map_err(failed(action))?;
+        Ok(changed)
+    }
+
+    /// Holds up whoever takes the company over until the transaction has ended.
+    async fn is_home(
+        &self,
+        transaction: &Transaction<'_>,
+        home: &Company,
+        action: &'static str,
+    ) -> Result<(), StoreError> {
+        let found = transaction
+            .query_opt(
+                "SELECT 1 FROM homes WHERE company = $1 AND host = $2 AND token = $3 FOR SHARE",
+                &[&home.id, &self.host(), &home.token],
+            )
+            .await
+            .map_err(failed(action))?;
+        match (found, home.name.clone()) {
+            (None, Some(company)) => {
+                let error = StoreError::NotHome { company };
+                home.fail(&error);
+                Err(error)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes the operations below a number. Those in progress stay, and so does the newest.
+    pub(crate) async fn trim(&self, home: &Company, below: u64) -> Result<u64, StoreError> {
+        let below = i64::try_from(below).unwrap_or(i64::MAX);
+        let front = i64::try_from(home.prefix_bytes() + 9).unwrap_or(0);
+        let changed = self
+            .fenced(
+                home,
+                "trimming",
+                &[
+                    (
+                        "UPDATE companies SET held = greatest(0, held - coalesce((\
+                           SELECT sum($3::bigint + octet_length(record)) FROM operations \
+                           WHERE company = $1 AND number < $2 AND outcome <> 'in_progress' \
+                           AND number < (SELECT max(number) FROM operations WHERE company = $1)\
+                         ), 0)::bigint) WHERE id = $1",
+                        &[&below, &front],
+                    ),
+                    (
+                        "DELETE FROM operations WHERE company = $1 AND number < $2 \
+                         AND outcome <> 'in_progress' \
+                         AND number < (SELECT max(number) FROM operations WHERE company = $1)",
+                        &[&below],
+                    ),
+                ],
+            )
+            .await?;
+        self.read_held(home).await?;
+        Ok(changed.get(1).copied().unwrap_or(0))
+    }
+
+    async fn read_held(&self, home: &Company) -> Result<(), StoreError> {
+        let client = self.reader("reading").await?;
+        let row = client
+            .query_one("SELECT held FROM companies WHERE id = $1", &[&home.id])
+            .await
+            .map_err(failed("reading"))?;
+        home.state.lock().held = row.get(0);
+        Ok(())
+    }
+
+    /// Lets a company's numbers continue behind this one.
+    pub(crate) async fn set_last_number(
+        &self,
+        home: &Company,
+        number: i64,
+    ) -> Result<(), StoreError> {
+        let sql = "UPDATE companies SET last_number = $2 WHERE id = $1";
+        self.fenced(home, "setting a number", &[(sql, &[&number])]).await.map(drop)
+    }
+}

@@ -1,0 +1,127 @@
+//! For tests: a PostgreSQL of this process, with a database for each of them.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio_postgres::{Client, NoTls};
+
+struct Server {
+    directory: PathBuf,
+    /// It is stopped and its directory removed when its standard input is closed, which is at the
+    /// latest when this process ends.
+    _process: Child,
+}
+
+/// The programs of the newest PostgreSQL of this machine. None where there is none.
+fn programs() -> Option<PathBuf> {
+    let mut all: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.path().join("bin")))
+        .filter(|path| path.join("postgres").exists())
+        .collect();
+    all.sort();
+    all.pop()
+}
+
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n")
+}
+
+/// PostgreSQL refuses to run as root.
+fn as_user(program: &Path) -> Command {
+    if !is_root() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("runuser");
+    command.args(["-u", "postgres", "--"]).arg(program);
+    command
+}
+
+fn start() -> Option<Server> {
+    let Some(programs) = programs() else {
+        assert!(
+            std::env::var_os("MEMHOST_TESTS_NEED_TOOLS").is_none(),
+            "no PostgreSQL is installed: type `apt-get install postgresql`"
+        );
+        return None;
+    };
+    let directory = std::env::temp_dir().join(format!("memhost-postgres-{}", std::process::id()));
+    let data = directory.join("data");
+    std::fs::create_dir_all(&directory).unwrap();
+    if is_root() {
+        assert!(Command::new("chown").arg("postgres").arg(&directory).status().unwrap().success());
+    }
+    let made = as_user(&programs.join("initdb"))
+        .args(["--no-sync", "--encoding=UTF8", "--locale=C", "--auth=trust", "--username=memhost"])
+        .arg(&data)
+        .current_dir("/")
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let shell = format!(
+        "'{}' -D '{}' -k '{}' -c listen_addresses= -c max_connections=400 & child=$!; \
+         cat; kill -INT $child; wait $child; rm -rf '{}'",
+        programs.join("postgres").display(),
+        data.display(),
+        directory.display(),
+        data.display(),
+    );
+    let log = std::fs::File::create(directory.join("log")).unwrap();
+    let process = as_user(Path::new("/bin/sh"))
+        .args(["-c", &shell])
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .spawn()
+        .unwrap();
+    Some(Server { directory, _process: process })
+}
+
+fn server() -> Option<&'static Server> {
+    static SERVER: OnceLock<Option<Server>> = OnceLock::new();
+    SERVER.get_or_init(start).as_ref()
+}
+
+/// A connection that belongs to no store.
+///
+/// # Panics
+/// Where the server does not answer within 30 seconds.
+pub async fn client(address: &str) -> Client {
+    let until = Instant::now() + Duration::from_secs(30);
+    loop {
+        match tokio_postgres::connect(address, NoTls).await {
+            Ok((client, connection)) => {
+                tokio::spawn(connection);
+                return client;
+            }
+            Err(error) => {
+                if Instant::now() > until {
+                    let mut log = String::new();
+                    let path = server().unwrap().directory.join("log");
+                    std::fs::File::open(path).unwrap().read_to_string(&mut log).unwrap();
+                    panic!("{error}\n{log}");
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+/// The address of a new, empty database. None where no PostgreSQL is installed, unless
+/// `MEMHOST_TESTS_NEED_TOOLS` is set.
+///
+/// # Panics
+/// Where a tool is needed and missing, or the server does not start.
+pub async fn database() -> Option<String> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let socket = server()?.directory.display().to_string().replace('/', "%2F");
+    let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+    let admin = client(&format!("postgres://memhost@{socket}/postgres")).await;
+    admin.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
+    Some(format!("postgres://memhost@{socket}/{name}"))
+}

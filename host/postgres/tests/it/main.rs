@@ -1,0 +1,7 @@
+//! The store on a real PostgreSQL, which each run of these tests starts for itself.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod homes;
+mod server;
+mod suite;
