@@ -21,7 +21,7 @@ use crate::open_files::{FAST_BYTES, OpenFiles};
 use crate::quota::DirectoryQuota;
 use memhost_ports::{
     BindingStorage, Embedder, EmbeddingError, MAX_EMBEDDING_TEXT_BYTES, MAX_EMBEDDING_TEXTS,
-    StorageEntry, StorageError, StorageWrite,
+    StorageEntry, StorageError, StoragePage, StorageWrite,
 };
 use memhost_types::{BindingLimits, Grants, Microcents, Usage, limits};
 
@@ -144,31 +144,12 @@ impl From<StorageError> for storage::Error {
     }
 }
 
-impl State {
-    async fn page(
-        &self,
-        prefix: &[u8],
-        cursor: Option<&[u8]>,
-        limit: usize,
-    ) -> Result<storage::Page, storage::Error> {
-        let page = self.storage()?.scan(prefix, cursor, limit).await?;
-        let entry = |StorageEntry { key, value }| storage::Entry { key, value };
-        Ok(storage::Page {
-            entries: page.entries.into_iter().map(entry).collect(),
-            next: page.next,
-        })
-    }
-}
+type Answer<T> = Result<T, storage::Error>;
 
 impl storage::Host for State {
-    async fn get(
-        &mut self,
-        key: Vec<u8>,
-    ) -> wasmtime::Result<Result<Option<Vec<u8>>, storage::Error>> {
-        Ok(match self.storage() {
-            Ok(storage) => storage.get(&key).await.map_err(Into::into),
-            Err(denied) => Err(denied),
-        })
+    async fn get(&mut self, key: Vec<u8>) -> wasmtime::Result<Answer<Option<Vec<u8>>>> {
+        let storage = self.storage();
+        Ok(async { Ok(storage?.get(&key).await?) }.await)
     }
 
     async fn scan(
@@ -176,25 +157,26 @@ impl storage::Host for State {
         prefix: Vec<u8>,
         cursor: Option<Vec<u8>>,
         limit: u32,
-    ) -> wasmtime::Result<Result<storage::Page, storage::Error>> {
-        Ok(self.page(&prefix, cursor.as_deref(), limit as usize).await)
+    ) -> wasmtime::Result<Answer<storage::Page>> {
+        let storage = self.storage();
+        let page = async { Ok(storage?.scan(&prefix, cursor.as_deref(), limit as usize).await?) };
+        let entry = |StorageEntry { key, value }| storage::Entry { key, value };
+        Ok(page.await.map(|page: StoragePage| storage::Page {
+            entries: page.entries.into_iter().map(entry).collect(),
+            next: page.next,
+        }))
     }
 
-    async fn apply(
-        &mut self,
-        batch: Vec<storage::Write>,
-    ) -> wasmtime::Result<Result<(), storage::Error>> {
-        let storage = match self.storage() {
-            Ok(storage) => storage,
-            Err(denied) => return Ok(Err(denied)),
-        };
+    async fn apply(&mut self, batch: Vec<storage::Write>) -> wasmtime::Result<Answer<()>> {
+        let storage = self.storage();
         let write = |write| match write {
             storage::Write::Put(storage::Entry { key, value }) => {
                 StorageWrite::Put(StorageEntry { key, value })
             }
             storage::Write::Delete(key) => StorageWrite::Delete(key),
         };
-        Ok(storage.apply(batch.into_iter().map(write).collect()).await.map_err(Into::into))
+        let batch = batch.into_iter().map(write).collect();
+        Ok(async { Ok(storage?.apply(batch).await?) }.await)
     }
 
     async fn compare_and_swap(
@@ -202,14 +184,12 @@ impl storage::Host for State {
         key: Vec<u8>,
         expected: Option<Vec<u8>>,
         new: Option<Vec<u8>>,
-    ) -> wasmtime::Result<Result<bool, storage::Error>> {
-        Ok(match self.storage() {
-            Ok(storage) => storage
-                .compare_and_swap(&key, expected.as_deref(), new.as_deref())
-                .await
-                .map_err(Into::into),
-            Err(denied) => Err(denied),
-        })
+    ) -> wasmtime::Result<Answer<bool>> {
+        let storage = self.storage();
+        let swapped = async {
+            Ok(storage?.compare_and_swap(&key, expected.as_deref(), new.as_deref()).await?)
+        };
+        Ok(swapped.await)
     }
 }
 
