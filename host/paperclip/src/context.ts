@@ -28,6 +28,8 @@ export interface Worker extends Context {
   health(companyId?: string): PluginHealthDiagnostics;
   /** The address of a memhost that some company's settings name, which all companies use; null: none does. */
   usedElsewhere(): string | null;
+  /** Enables and disables a company one after the other. */
+  inTurn<T>(companyId: string, act: () => Promise<T>): Promise<T>;
   /** Looks at Paperclip's tables soon. */
   wake(everything: boolean): void;
   /** Notes a change of memory in Paperclip's activity log. */

@@ -254,7 +254,8 @@ export function registerPages(plugin: Worker): void {
     const board = await boardOf(ctx, companyId, settings);
     if (board === null)
       throw new Error("the address of Paperclip is not known; an administrator of Paperclip saves it in the settings");
-    return { steps: await act({ host: ctx, memory, ledger, board, companyId, settings }) };
+    const with_ = { host: ctx, memory, ledger, board, companyId, settings };
+    return { steps: await plugin.inTurn(companyId, () => act(with_)) };
   };
   action("enable", switching(enable));
   action("disable", switching(disable));

@@ -104,6 +104,8 @@ export class MemhostPlugin implements Worker {
   private rereadAt = Date.now();
   private instructedAt = 0;
   private readonly instructed = new Set<string>();
+  /** What enables or disables a company, or ended doing so. */
+  private readonly turns = new Map<string, Promise<void>>();
   /** What is wrong with the board API keys of companies, as they were looked at last. */
   private readonly keys = new Map<string, string | null>();
 
@@ -274,23 +276,41 @@ export class MemhostPlugin implements Worker {
     }
     const runtime = this.memory.address?.runtime;
     if (runtime === undefined) return;
-    for (const { company_id: companyId, enabled } of await this.ledger.companies()) {
-      if (enabled === null || !this.isConfigured(companyId)) continue;
-      const { mcp } = enabled as Made;
-      const settings = this.settings(companyId);
+    for (const { company_id: companyId } of await this.ledger.companies()) {
       try {
-        const board = await boardOf(this.ctx, companyId, settings);
-        if (board === null) continue;
-        if (!this.instructed.has(companyId)) this.keys.set(companyId, await keyTrouble(board));
-        const with_ = { host: this.ctx, memory: this.memory, ledger: this.ledger, board, companyId, settings };
-        if (mcp !== undefined && isOutdated(mcp, runtime)) await enable(with_);
-        else await skillOfNew(with_);
-        if (mcp !== undefined && !this.instructed.has(companyId)) await instruct(with_, mcp.connectionId);
-        this.instructed.add(companyId);
+        await this.inTurn(companyId, () => this.followOne(companyId, runtime));
       } catch (error) {
         this.ctx.logger.warn("what was enabled is not up to date", { companyId, error: saying(error) });
       }
     }
+  }
+
+  private async followOne(companyId: string, runtime: string): Promise<void> {
+    const enabled = (await this.ledger.company(companyId))?.enabled ?? null;
+    if (enabled === null || !this.isConfigured(companyId)) return;
+    const { mcp } = enabled as Made;
+    const settings = this.settings(companyId);
+    const board = await boardOf(this.ctx, companyId, settings);
+    if (board === null) return;
+    if (!this.instructed.has(companyId)) this.keys.set(companyId, await keyTrouble(board));
+    const with_ = { host: this.ctx, memory: this.memory, ledger: this.ledger, board, companyId, settings };
+    if (mcp !== undefined && isOutdated(mcp, runtime)) await enable(with_);
+    else await skillOfNew(with_);
+    if (mcp !== undefined && !this.instructed.has(companyId)) await instruct(with_, mcp.connectionId);
+    this.instructed.add(companyId);
+  }
+
+  /** Enables and disables a company one after the other: each of them makes and removes what the other one uses. */
+  inTurn<T>(companyId: string, act: () => Promise<T>): Promise<T> {
+    const own = (this.turns.get(companyId) ?? Promise.resolve()).then(act);
+    this.turns.set(
+      companyId,
+      own.then(
+        () => undefined,
+        () => undefined,
+      ),
+    );
+    return own;
   }
 
   /** Directories of earlier installations that the settings name. */

@@ -296,3 +296,19 @@ test("a search that failed is an error, and no empty answer", async () => {
     call.path.endsWith("/query") ? { status: 500, body: { code: "internal", detail: "the disk" } } : null;
   await expect(asked("search", { query: "what" })).rejects.toThrow("memory was not searched");
 });
+
+test("a company is enabled and disabled once at a time, whoever asks for it", async () => {
+  let running = 0;
+  let most = 0;
+  const url = await board(async (request, response) => {
+    most = Math.max(most, (running += 1));
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    running -= 1;
+    response.writeHead(request.method === "POST" ? 201 : 200).end("{}");
+  });
+  const one = plugin();
+  await one.configChanged(far({ paperclipUrl: url }), alpha);
+  await until(() => one.memory.isUp);
+  await Promise.all([asked("enable"), asked("enable"), asked("disable"), one.inTurn(alpha, async () => undefined)]);
+  expect(most).toBe(1);
+});
