@@ -115,9 +115,7 @@ pub struct DueQueue<T> {
     leases: Arc<dyn Leases>,
     /// The due entry at which the next round begins, where the last one stopped early.
     resume: Mutex<Option<Vec<u8>>>,
-    /// Counts changes of records in this process. Who waits for a record that another process works
-    /// on is answered at its deadline: a store for several hosts reports such records through its
-    /// change feed.
+    /// Counts changes of records. A company's records change in its home only.
     moved: watch::Sender<u64>,
     /// Increased before and after records are added. They can be due before the ones in progress,
     /// so [`DueQueue::take_next`] stops when this has changed.

@@ -1,16 +1,7 @@
-//! What processes that share one store must agree on. sled has one process, so its implementation
-//! is in memory.
-//!
-//! A host keeps four kinds of state outside of the store:
-//!
-//! - Counters: operation numbers ([`crate::OperationLog::take_sequence`]) and what was spent in
-//!   this period (`Ledger` in `oplog`). Numbers are reserved through the store. What was spent is
-//!   read from the sums once and counted in memory; a store for several hosts must report the
-//!   others' cost events through [`ChangeFeed`] so that each host counts them.
-//! - Caches: bindings, tokens, review standings, budgets and company settings are read from tables
-//!   into memory. [`ChangeFeed`] keeps them current.
-//! - Ownership: which process runs a job or delivers a hook. [`Leases`] decides that.
-//! - Exclusion: what one task at a time may change. [`Coordination::lock`] decides that.
+//! What the tasks of a host must agree on. A company has one home, the host that serves it, so
+//! leases and locks of that host's memory are enough, and what is in memory for a company stays
+//! exact: numbers, budgets, rates, settings. A store that several hosts share decides which host
+//! that is, and refuses what another one writes with [`StoreError::NotHome`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,21 +13,16 @@ use uuid::Uuid;
 
 use crate::{DueKind, StoreError, TableWrite};
 
-/// The needs of several processes that share one store.
+/// Who works on what.
 #[async_trait]
 pub trait Coordination: Send + Sync {
     /// The leases of one kind of work. Every call answers the same leases.
     fn leases(&self, kind: DueKind) -> Arc<dyn Leases>;
 
-    /// Waits for the lock of a key. One task of all processes has it at a time, until it drops the
-    /// lease.
-    ///
-    /// PostgreSQL: an advisory lock on a hash of the kind and the key. The lease keeps the
-    /// connection that has the lock, so the lock of a process that crashed ends with its
-    /// connection.
+    /// Waits for the lock of a key. One task of the host has it at a time, until it drops the lease.
     ///
     /// # Errors
-    /// Where the store cannot be reached.
+    /// Where the store takes no more calls.
     async fn lock(&self, kind: LockKind, key: &[u8]) -> Result<Lease, StoreError>;
 
     /// What other processes write from now on. `None` if no other process can write.
@@ -66,27 +52,22 @@ pub enum LockKind {
     Request,
 }
 
-/// Leases: a record that one process works on is taken by no other.
-///
-/// PostgreSQL: one row for each lease, with the process and an expiry that the process extends
-/// while it works. Taking one is a single `INSERT … ON CONFLICT` that succeeds where there is no
-/// row or it has expired, and that counts the rows of the group. The lease of a process that
-/// crashed ends with its expiry.
+/// Leases: a record that one task works on is taken by no other.
 #[async_trait]
 pub trait Leases: Send + Sync {
     /// Takes the record at `key`, unless somebody has it or `most` records of its group are taken
     /// already.
     ///
     /// # Errors
-    /// Where the store cannot be reached.
+    /// Where the store takes no more calls.
     async fn take(&self, key: &[u8], group: Uuid, most: usize)
     -> Result<Option<Lease>, StoreError>;
 
-    /// How many leases this process has.
+    /// How many leases are held.
     fn held(&self) -> usize;
 }
 
-/// A record that this process works on, or a lock that it has, until this is dropped.
+/// A record that a task works on, or a lock that it has, until this is dropped.
 #[must_use = "the lease ends when this is dropped"]
 pub struct Lease {
     _guard: Box<dyn Send + Sync>,
@@ -105,11 +86,7 @@ impl std::fmt::Debug for Lease {
     }
 }
 
-/// What other processes have written.
-///
-/// PostgreSQL: a table of changes that every transaction appends to, read from the last seen id on,
-/// with `LISTEN`/`NOTIFY` to wake the reader. A process that loses its connection reads on from
-/// that id.
+/// What other processes have written of what belongs to no company.
 #[async_trait]
 pub trait ChangeFeed: Send {
     /// Waits for the next changes, in the order in which they were made. `None` once the store is
@@ -122,7 +99,7 @@ pub trait ChangeFeed: Send {
 
 type Held = Arc<Mutex<HashMap<Vec<u8>, Uuid>>>;
 
-/// Leases of a store that one process has for itself: they end with the process.
+/// Leases in memory: they end with the process.
 #[derive(Debug, Default)]
 pub struct LocalLeases {
     held: Held,
@@ -163,7 +140,7 @@ impl Leases for LocalLeases {
 
 type Waiting = Arc<Mutex<HashMap<(LockKind, Vec<u8>), Arc<AsyncMutex<()>>>>>;
 
-/// Locks of a store that one process has for itself.
+/// Locks in memory.
 #[derive(Debug, Default)]
 pub struct LocalLocks(Waiting);
 

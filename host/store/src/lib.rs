@@ -1,9 +1,8 @@
 //! Persistent state: the operation log, and tables of small records that change together. `sled` is
 //! the embedded default; no type of sled appears outside of `store/src/sled`.
 //!
-//! A second implementation provides the five traits that [`Store`] joins: [`OperationLog`],
-//! [`Tables`], [`Partitions`], [`Maintenance`] and [`Coordination`]. [`Coordination`] says what an
-//! implementation for several processes must add.
+//! Another implementation provides the five traits that [`Store`] joins: [`OperationLog`],
+//! [`Tables`], [`Partitions`], [`Maintenance`] and [`Coordination`], and passes the suite of tests.
 //!
 //! Durability: a write is on disk, and survives a power failure, when its [`Commit`] says so.
 //! Callers that wait at the same time share one flush.

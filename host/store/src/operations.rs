@@ -26,7 +26,7 @@ pub struct LogPage {
 /// The number of the company's next operation, from 1.
 ///
 /// # Errors
-/// Where no numbers can be reserved.
+/// Where the company cannot be loaded.
 pub async fn next_sequence(
     store: &dyn OperationLog,
     company: &CompanyId,
@@ -55,19 +55,17 @@ pub fn interrupted_at_start(operation: &mut Operation) {
 /// The operation log.
 #[async_trait]
 pub trait OperationLog: Send + Sync {
-    /// A number for the company's next operation, from 1, out of those that this process has
-    /// reserved. `None` if it must reserve more first. Use [`next_sequence`], which does both.
+    /// A number for the company's next operation, from 1. `None` if the company must be loaded
+    /// first. Use [`next_sequence`], which does both.
     ///
     /// No number is given twice while the store is open. After a crash, a number whose record was
     /// never written may be given again; the operation's id differs then.
     ///
-    /// This call never waits: every operation makes it. A store for several hosts reserves numbers
-    /// in small blocks, with one row for each company that all hosts increment. Lists are ordered
-    /// by number, so a block must be small (at most 64 numbers) and must not be kept for long (at
-    /// most a second), or old numbers appear among new operations.
+    /// This call never waits: every operation makes it. Only the home of a company gives its
+    /// numbers, so they are in the order in which operations begin.
     fn take_sequence(&self, company: &CompanyId) -> Option<u64>;
 
-    /// Reserves numbers for [`OperationLog::take_sequence`].
+    /// Loads a company for [`OperationLog::take_sequence`].
     ///
     /// # Errors
     /// Where the store cannot be reached.
@@ -84,10 +82,9 @@ pub trait OperationLog: Send + Sync {
     /// [`crate::Table::CostOrder`] is written with the company's next number. Rows become visible
     /// in the order of their numbers.
     ///
-    /// A record that is still `in_progress` after its process ended is rewritten as `interrupted`.
-    /// sled does so when it is opened, because no other process writes. A store for several hosts
-    /// keeps a lease for each process and rewrites the records of processes whose lease has
-    /// expired.
+    /// A record that is still `in_progress` after its process ended is rewritten as `interrupted`:
+    /// when the embedded store is opened, and where hosts share a store when another one becomes
+    /// the company's home.
     fn write_operation(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit;
 
     /// The same for a record that nobody waits for: a store may write it together with those of the

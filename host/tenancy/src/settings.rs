@@ -123,8 +123,7 @@ pub struct Erased {
 pub(crate) struct Settings {
     pub(crate) retention: RwLock<HashMap<CompanyId, Retention>>,
     pub(crate) erased: RwLock<HashMap<CompanyId, Arc<Erased>>>,
-    /// Companies that are being imported. Nobody else can use them meanwhile. With several hosts
-    /// this must be a lease of the store.
+    /// Companies that are being imported. Nobody else can use them meanwhile.
     pub(crate) importing: RwLock<HashSet<CompanyId>>,
 }
 

@@ -40,8 +40,7 @@ pub(super) struct Account {
 }
 
 /// What every company spends and may spend. What was spent is a counter in memory, read from the
-/// sums once; a store for several hosts reports the cost events of other hosts, so that each host
-/// counts them (`Coordination` in the store).
+/// sums once: only the company's home adds to it.
 ///
 /// Each company has its own lock, so no operation waits for another company's. The budgets stay
 /// exact: everything that changes or compares the sums of a company does so under that lock. The

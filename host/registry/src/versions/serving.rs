@@ -117,9 +117,8 @@ impl Serving {
     }
 }
 
-/// The bindings that have served since the host started. All of it belongs to this process. With
-/// several hosts, each one must also close a binding whose row it sees removed in the change feed,
-/// and a host that deletes a binding must wait until the others have done so.
+/// The bindings that have served since the host started. All of it belongs to this process: only a
+/// company's home serves its bindings.
 pub struct ServingBindings {
     pub(super) sandbox: Sandbox,
     pub(super) plugins: Arc<Plugins>,
