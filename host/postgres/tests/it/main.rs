@@ -3,5 +3,6 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod homes;
+mod model;
 mod server;
 mod suite;
