@@ -175,7 +175,8 @@ pub(crate) async fn prepare(address: &Address) -> Result<(), OpenError> {
     let mut client = address.connect().await.map_err(unreachable)?;
     let row = client
         .query_one(
-            "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), \
+            "SELECT current_setting('server_version_num')::int, \
+             current_setting('server_encoding'), \
              pg_is_in_recovery(), current_setting('fsync')",
             &[],
         )

@@ -40,7 +40,7 @@ pub(crate) struct Item {
     pub(crate) parts: Vec<Part>,
     pub(crate) rows: Vec<Row>,
     pub(crate) record: Option<Record>,
-    /// Of a company: all rows of a kind below a prefix are deleted, after the rows were written.
+    /// The rows of a company and kind below a prefix, which are deleted after the rows were written.
     pub(crate) removed: Vec<(i64, RowKey)>,
     pub(crate) reply: oneshot::Sender<Result<(), StoreError>>,
 }

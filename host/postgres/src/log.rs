@@ -163,7 +163,8 @@ impl OperationLog for PostgresStore {
         let client = self.0.reader("reading").await?;
         let row = client
             .query_one(
-                "SELECT (SELECT number FROM operations WHERE company = $1 ORDER BY number LIMIT 1), \
+                "SELECT \
+                 (SELECT number FROM operations WHERE company = $1 ORDER BY number LIMIT 1), \
                  (SELECT number FROM operations WHERE company = $1 ORDER BY number DESC LIMIT 1)",
                 &[&home.id],
             )

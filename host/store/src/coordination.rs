@@ -19,7 +19,8 @@ pub trait Coordination: Send + Sync {
     /// The leases of one kind of work. Every call answers the same leases.
     fn leases(&self, kind: DueKind) -> Arc<dyn Leases>;
 
-    /// Waits for the lock of a key. One task of the host has it at a time, until it drops the lease.
+    /// Waits for the lock of a key. One task of the host has it at a time, until the lease is
+    /// dropped.
     ///
     /// # Errors
     /// Where the store takes no more calls.
