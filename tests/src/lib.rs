@@ -51,6 +51,9 @@ pub fn is_on_postgres() -> bool {
     std::env::var_os("MEMHOST_TEST_STORE").is_some_and(|store| store == "postgres")
 }
 
+/// The environment variable with which a test's process tells another one its database.
+pub const DATABASE: &str = "MEMHOST_TEST_DATABASE";
+
 /// A tool that a test needs beside the toolchain: a browser, an interpreter, a package. If it is
 /// missing, the test says so and ends. With `MEMHOST_TESTS_NEED_TOOLS`, which `.ci/run` sets, a
 /// missing tool fails the test.
@@ -194,6 +197,11 @@ impl TestHost {
     /// Its routes, without a network.
     pub fn in_process(&self) -> InProcess {
         InProcess::with(Arc::clone(self.service()), &self.surfaces)
+    }
+
+    /// The database of a host that keeps memory in PostgreSQL.
+    pub fn database(&self) -> Option<&str> {
+        self.options.database.as_deref()
     }
 
     /// Changes the options with which the host is opened next.

@@ -68,4 +68,4 @@ CREATE INDEX operations_session ON operations (company, session, number) WHERE s
 CREATE INDEX operations_issues ON operations USING gin (issues);
 CREATE INDEX operations_runs ON operations USING gin (runs);
 CREATE INDEX operations_records ON operations USING gin (records);
-CREATE INDEX operations_open ON operations (company, number) WHERE outcome = 'in_progress';
+CREATE INDEX operations_cut ON operations (company, number) WHERE outcome IN ('in_progress', 'interrupted');

@@ -128,7 +128,9 @@ const RECORDS: &str = "INSERT INTO operations (company, number, id, home_token, 
        binding_key = excluded.binding_key, binding_id = excluded.binding_id, \
        provider = excluded.provider, hook = excluded.hook, source = excluded.source, \
        keeps_text = excluded.keeps_text, issues = excluded.issues, runs = excluded.runs, \
-       records = excluded.records, record = excluded.record";
+       records = excluded.records, record = excluded.record \
+     WHERE operations.id = excluded.id \
+       AND (operations.outcome <> 'interrupted' OR excluded.outcome = 'interrupted')";
 
 const REMOVED: &str = "DELETE FROM entries WHERE company = $1 AND kind = $2 AND key >= $3 \
      AND ($4::bytea IS NULL OR key < $4)";
@@ -162,13 +164,17 @@ pub(crate) async fn commit(
     fence(&transaction, statements, batch, host).await?;
     let place: [&(dyn ToSql + Sync); 3] = [&host, &lane, &number];
     // They do not wait for each other's answers.
-    let (held, (), (), (), _) = tokio::try_join!(
+    let (held, (), written, (), _) = tokio::try_join!(
         held(&transaction, statements, batch),
         rows(&transaction, statements, batch),
         records(&transaction, statements, batch),
         removed(&transaction, statements, batch),
         transaction.execute(&statements.lane, &place),
     )?;
+    if written < batch.records.len() as u64 {
+        // One of them was cut short, or another home gave its number to another operation.
+        return Err(Failure::NotHome(batch.homes.keys().copied().collect()));
+    }
     transaction.commit().await?;
     Ok(held)
 }
@@ -276,13 +282,14 @@ async fn rows(
     tokio::try_join!(put, delete).map(drop)
 }
 
+/// Answers how many records were written.
 async fn records(
     transaction: &Transaction<'_>,
     statements: &Statements,
     batch: &Batch<'_>,
-) -> Result<(), tokio_postgres::Error> {
+) -> Result<u64, tokio_postgres::Error> {
     if batch.records.is_empty() {
-        return Ok(());
+        return Ok(0);
     }
     let all: Vec<&Record> = batch.records.values().copied().collect();
     let facets: Vec<Facets> = all.iter().map(|one| Facets::of(&one.operation)).collect();
@@ -337,7 +344,6 @@ async fn records(
             ],
         )
         .await
-        .map(drop)
 }
 
 async fn removed(

@@ -53,6 +53,9 @@ pub(crate) struct State {
     pub(crate) given: BTreeSet<u64>,
     /// Operations in progress, with the length of their records.
     pub(crate) open: BTreeMap<u64, usize>,
+    /// Operations that had been cut short when the company was loaded. Their ends are not written
+    /// any more: what their providers wrote before may be lost.
+    pub(crate) interrupted: BTreeSet<u64>,
     /// The bytes that were kept at the last commit.
     pub(crate) held: i64,
     /// By how much that changes with what waits.

@@ -4,6 +4,24 @@ use deadpool_postgres::PoolError;
 use memhost_store::StoreError;
 use tokio_postgres::error::SqlState;
 
+/// Asks again where the connection broke: the pool has others, and reading twice changes nothing.
+macro_rules! again {
+    ($ask:expr) => {{
+        let mut tries = 0;
+        loop {
+            match $ask.await {
+                Err(memhost_store::StoreError::Unavailable { .. })
+                    if tries < crate::error::TRIES =>
+                {
+                    tries += 1;
+                }
+                answer => break answer,
+            }
+        }
+    }};
+}
+pub(crate) use again;
+
 /// Why a database cannot be used at all.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
@@ -38,6 +56,9 @@ pub(crate) fn unavailable(action: &'static str) -> impl Fn(PoolError) -> StoreEr
         error => StoreError::Unavailable { action, message: error.to_string() },
     }
 }
+
+/// How often a question is repeated. Each time costs the pool one of its broken connections.
+pub(crate) const TRIES: usize = 3;
 
 /// What went wrong, with the server's own words where it has some.
 pub(crate) fn said(error: &tokio_postgres::Error) -> String {

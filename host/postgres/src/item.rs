@@ -22,6 +22,8 @@ pub(crate) struct Row {
 pub(crate) enum Replaces {
     /// Nothing that is in the sums: there is none, or it was in progress.
     Unsummed,
+    /// A record of an import, whose own sums count it so many times.
+    Imported(u64),
     /// The database must be asked.
     Unknown,
 }

@@ -25,6 +25,7 @@ mod page;
 mod partition;
 mod place;
 mod store;
+mod summed;
 mod sums;
 mod tables;
 #[cfg(feature = "testing")]

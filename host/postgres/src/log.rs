@@ -11,14 +11,14 @@ use tokio_postgres::types::ToSql;
 
 use crate::batch::record_prefix;
 use crate::company::{Company, State};
-use crate::error::failed;
+use crate::error::{again, failed};
 use crate::facets::column;
 use crate::item::{Item, Record, Replaces, Row};
 use crate::place::{kind, split};
 use crate::store::{Inner, PostgresStore};
 use crate::tables::prefix_bytes;
 use memhost_store::{
-    Commit, LogPage, OperationLog, StoreError, TableWrite, decode, encode, sum_key, sums_prefix,
+    Commit, LogPage, OperationLog, StoreError, TableWrite, check_sum_row, decode, encode,
 };
 use memhost_types::limits::MAX_PAGE_BYTES;
 use memhost_types::{
@@ -50,7 +50,7 @@ impl OperationLog for PostgresStore {
     }
 
     fn write_operation(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit {
-        self.0.write_operation(operation, beside).unwrap_or_else(Commit::failed)
+        self.0.write_operation(operation, beside, None).unwrap_or_else(Commit::failed)
     }
 
     fn is_behind(&self, company: &CompanyId) -> bool {
@@ -103,7 +103,7 @@ impl OperationLog for PostgresStore {
         let Some(home) = self.0.find(company).await? else { return Ok(LogPage::default()) };
         let _reading = home.retiring.read().await;
         let before = before.unwrap_or(u64::MAX);
-        let (stored, is_all) = self.0.find_operations(&home, filter, before, limit).await?;
+        let (stored, is_all) = again!(self.0.find_operations(&home, filter, before, limit))?;
         let first = stored.last().map(|(number, _)| *number);
         let mut found: BTreeMap<u64, Operation> = BTreeMap::new();
         for (number, operation) in stored {
@@ -225,16 +225,13 @@ impl OperationLog for PostgresStore {
     }
 
     fn check_sums(&self, company: &CompanyId, key: &[u8], value: &[u8]) -> Option<u64> {
-        if !key.starts_with(&sums_prefix(company, None)) {
-            return None;
-        }
-        let (row, _): (RollupKey, Rollup) = decode("sums", value).ok()?;
-        (sum_key(company, &row) == key).then_some(0)
+        check_sum_row(company, key, value)
     }
 
     async fn import_operation(&self, operation: Operation) -> Result<(), StoreError> {
         let home = self.0.home(&operation.company_id).await?;
         let number = operation.id.sequence();
+        let counted = self.0.imported_count(&home, &operation.company_id, number).await?;
         {
             let mut state = home.state.lock();
             if number <= state.last {
@@ -245,7 +242,7 @@ impl OperationLog for PostgresStore {
             state.given.insert(number);
         }
         self.0.admit(&home).await;
-        self.0.write_operation(Arc::new(operation), Vec::new()).map(drop)
+        self.0.write_operation(Arc::new(operation), Vec::new(), Some(counted)).map(drop)
     }
 }
 
@@ -271,6 +268,7 @@ impl Inner {
         &self,
         operation: Arc<Operation>,
         beside: Vec<TableWrite>,
+        imported: Option<u64>,
     ) -> Result<Commit, StoreError> {
         let company = self.loaded(&operation.company_id);
         let company = company.ok_or_else(|| not_home(&operation.company_id))?;
@@ -293,13 +291,18 @@ impl Inner {
             homes.iter().map(|(id, home)| (*id, home.state.lock())).collect();
         admit(&states, &homes, &company, &operation, &rows)?;
         let number = operation.id.sequence();
+        let is_late = operation.outcome != Outcome::Interrupted
+            && states.get(&company.id).is_some_and(|state| state.interrupted.contains(&number));
+        if is_late {
+            return Err(not_home(&operation.company_id));
+        }
         let record = i64::try_from(record_prefix(company.prefix_bytes()) + bytes.len());
         let mut growth = record.unwrap_or(i64::MAX);
         let mut replaces = Replaces::Unknown;
         if let Some(state) = states.get_mut(&company.id) {
             let was_open = state.open.remove(&number);
             if state.given.remove(&number) || was_open.is_some() {
-                replaces = Replaces::Unsummed;
+                replaces = imported.map_or(Replaces::Unsummed, Replaces::Imported);
             }
             growth -= was_open.map_or(0, |bytes| whole(bytes as u64));
             if operation.outcome == Outcome::InProgress {

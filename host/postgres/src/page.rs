@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::company::Company;
-use crate::error::failed;
+use crate::error::{again, failed};
 use crate::place::{DUE, HOST, behind, join, split_company};
 use crate::store::Inner;
 use memhost_store::{StoreError, TablePage};
@@ -49,7 +49,7 @@ impl Inner {
         most_bytes: usize,
     ) -> Result<Rows, StoreError> {
         let _reading = company.retiring.read().await;
-        let (stored, is_all) = self.read(company.id, range, limit, most_bytes).await?;
+        let (stored, is_all) = again!(self.read(company.id, range, limit, most_bytes))?;
         let last = stored.last().map(|(key, _)| key.clone());
         let mut merged: BTreeMap<Vec<u8>, Option<Vec<u8>>> =
             stored.into_iter().map(|(key, value)| (key, Some(value))).collect();

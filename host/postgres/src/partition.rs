@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::company::{Company, RowKey};
-use crate::error::failed;
+use crate::error::{again, failed};
 use crate::item::{Item, Row};
 use crate::page::Range;
 use crate::place::{SIZE, STATE, STORAGE, split_company};
@@ -141,7 +141,7 @@ impl Partition {
                 let stored = self.store.stored(&places, &wanted).await?;
                 stored.into_iter().map(|(at, value)| (at, (value.len(), Some(value)))).collect()
             }
-            None => self.store.lengths(&places, &wanted).await?,
+            None => again!(self.store.lengths(&places, &wanted))?,
         };
         let mut company = home.state.lock();
         company.alive()?;

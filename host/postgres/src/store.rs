@@ -7,16 +7,21 @@ use deadpool_postgres::{Object, Pool};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::Mutex as AsyncMutex;
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use crate::company::{Company, RowKey};
 use crate::connect::{self, Address};
-use crate::error::{OpenError, failed, unavailable};
+use crate::error::{OpenError, again, failed, unavailable};
 use crate::item::{Item, Record, Replaces};
 use crate::lane::{Lane, MANY};
 use crate::place::HOST;
 use memhost_store::{Commit, LocalLeases, LocalLocks, StoreError, interrupted_at_start};
 use memhost_types::{CompanyId, Operation};
+
+/// Operations that were cut short and are remembered of a company, the newest of them. The statement
+/// that writes records refuses the end of an older one, too, and with it the whole batch.
+const MOST_CUT: i64 = 10_000;
 
 /// How a store on PostgreSQL is opened.
 #[derive(Debug, Clone)]
@@ -109,7 +114,7 @@ impl Inner {
     pub(crate) async fn home(&self, name: &CompanyId) -> Result<Arc<Company>, StoreError> {
         match self.loaded(name) {
             Some(company) => Ok(company),
-            None => self.load(name, true).await?.ok_or_else(|| StoreError::Corrupt {
+            None => again!(self.load(name, true))?.ok_or_else(|| StoreError::Corrupt {
                 what: format!("company {name}"),
                 message: "its row was removed while it was loaded".to_owned(),
             }),
@@ -120,7 +125,7 @@ impl Inner {
     pub(crate) async fn find(&self, name: &CompanyId) -> Result<Option<Arc<Company>>, StoreError> {
         match self.loaded(name) {
             Some(company) => Ok(Some(company)),
-            None => self.load(name, false).await,
+            None => again!(self.load(name, false)),
         }
     }
 
@@ -152,17 +157,7 @@ impl Inner {
             .map_err(failed("loading a company"))?;
         let Some(row) = found else { return Ok(None) };
         let id: i64 = row.get(0);
-        // Waits for transactions of the home before, and ends its right to write.
-        let token: i64 = client
-            .query_one(
-                "INSERT INTO homes (company, host, token) VALUES ($1, $2, 1) \
-                 ON CONFLICT (company) DO UPDATE SET host = $2, token = homes.token + 1 \
-                 RETURNING token",
-                &[&id, &self.host],
-            )
-            .await
-            .map_err(failed("taking a company over"))?
-            .get(0);
+        let token = self.take_over(&client, id).await?;
         let row = client
             .query_one(
                 "SELECT held, greatest(last_number, (SELECT number FROM operations \
@@ -176,7 +171,10 @@ impl Inner {
         {
             let mut state = company.state.lock();
             state.held = row.get(0);
-            state.last = u64::try_from(last).unwrap_or(0);
+            // Numbers that this host gave before it lost the company are not given again: an
+            // operation that goes on would take the place of another one.
+            let before = self.companies.lock().get(name).map(|before| before.state.lock().last);
+            state.last = u64::try_from(last).unwrap_or(0).max(before.unwrap_or(0));
         }
         self.lane(&company).forget(id).await;
         self.interrupt(&client, &company).await?;
@@ -184,17 +182,47 @@ impl Inner {
         Ok(Some(company))
     }
 
+    /// Makes this host the home, which waits for transactions of the one before and ends its right
+    /// to write. Answers the new token.
+    async fn take_over(&self, client: &Object, company: i64) -> Result<i64, StoreError> {
+        let sql = "INSERT INTO homes (company, host, token) VALUES ($1, $2, 0) \
+                   ON CONFLICT (company) DO NOTHING";
+        client.execute(sql, &[&company, &self.host]).await.map_err(failed("taking over"))?;
+        loop {
+            let sql = "SELECT token FROM homes WHERE company = $1";
+            let row = client.query_one(sql, &[&company]).await.map_err(failed("taking over"))?;
+            let token: i64 = row.get(0);
+            let sql =
+                "UPDATE homes SET host = $2, token = $3 + 1 WHERE company = $1 AND token = $3";
+            let values: [&(dyn ToSql + Sync); 3] = [&company, &self.host, &token];
+            if client.execute(sql, &values).await.map_err(failed("taking over"))? == 1 {
+                return Ok(token + 1);
+            }
+        }
+    }
+
     /// Operations that were in progress when the home before ended.
     async fn interrupt(&self, client: &Object, company: &Arc<Company>) -> Result<(), StoreError> {
         let rows = client
             .query(
-                "SELECT record FROM operations WHERE company = $1 AND outcome = 'in_progress' \
+                "SELECT record FROM operations WHERE company = $1 \
+                 AND outcome IN ('in_progress', 'interrupted') AND outcome = 'in_progress' \
                  ORDER BY number",
                 &[&company.id],
             )
             .await
             .map_err(failed("loading a company"))?;
         let mut commits = Vec::new();
+        let cut = client
+            .query(
+                "SELECT number FROM operations WHERE company = $1 \
+                 AND outcome IN ('in_progress', 'interrupted') ORDER BY number DESC LIMIT $2",
+                &[&company.id, &MOST_CUT],
+            )
+            .await
+            .map_err(failed("loading a company"))?;
+        company.state.lock().interrupted =
+            cut.iter().filter_map(|row| u64::try_from(row.get::<_, i64>(0)).ok()).collect();
         for row in rows {
             match memhost_store::decode::<Operation>("operation", row.get(0)) {
                 Ok(mut operation) => {
@@ -270,6 +298,14 @@ impl Inner {
     /// The values of rows that do not wait for their commit, by their place in `keys`. The caller
     /// holds up the retiring of their companies.
     pub(crate) async fn stored(
+        &self,
+        keys: &[(i64, RowKey)],
+        wanted: &[usize],
+    ) -> Result<BTreeMap<usize, Vec<u8>>, StoreError> {
+        again!(self.read_values(keys, wanted))
+    }
+
+    async fn read_values(
         &self,
         keys: &[(i64, RowKey)],
         wanted: &[usize],

@@ -48,6 +48,12 @@ impl Sums {
             *self = Self::default();
         }
         let records: Vec<&Record> = items.iter().filter_map(|item| item.record.as_ref()).collect();
+        // An import brings rows of its own.
+        for row in items.iter().flat_map(|item| &item.rows) {
+            if row.key.0 == kind(Table::Sums) {
+                self.forget(row.company);
+            }
+        }
         let mut counted = counted(client, &records).await?;
         let mut additions: Vec<(Arc<Company>, RollupKey, Rollup)> = Vec::new();
         for record in records {
@@ -56,7 +62,11 @@ impl Sums {
                 continue;
             }
             let place = (record.company.id, operation.id.sequence());
-            let before = counted.insert(place, operation.count).unwrap_or(0);
+            let imported = match record.replaces {
+                Replaces::Imported(count) => count,
+                Replaces::Unsummed | Replaces::Unknown => 0,
+            };
+            let before = counted.insert(place, operation.count).unwrap_or(imported);
             let added = match before {
                 0 => Added::Whole,
                 before if before < operation.count => Added::More(operation.count - before),

@@ -52,9 +52,14 @@ impl Tables for PostgresStore {
             None => Arc::clone(self.0.own()),
         };
         let from = cursor.map_or(rest, |cursor| split(table, cursor).1);
+        let whole = |rest: Vec<u8>| join(kind(table), name.as_ref(), &rest);
+        if let (Table::Sums, Some(name), true) = (table, &name, rest.is_empty()) {
+            let rows = self.0.page_of_sums(&company, name, from, limit).await?;
+            let entries = rows.entries.into_iter().map(|(key, value)| (whole(key), value));
+            return Ok(TablePage { entries: entries.collect(), next: rows.next.map(whole) });
+        }
         let range = Range { kind: kind(table), prefix: rest, from: from.max(rest) };
         let rows = self.0.page(&company, range, limit, MAX_PAGE_BYTES).await?;
-        let whole = |rest: Vec<u8>| join(kind(table), name.as_ref(), &rest);
         Ok(TablePage {
             entries: rows.entries.into_iter().map(|(key, value)| (whole(key), value)).collect(),
             next: rows.next.map(whole),

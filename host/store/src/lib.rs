@@ -19,6 +19,7 @@ mod maintenance;
 mod memory;
 mod operations;
 mod partitions;
+mod posting;
 mod quota;
 mod reserve;
 mod scan;
@@ -49,10 +50,14 @@ pub use self::maintenance::{BackupReport, Compacted, Maintenance, mend};
 pub use self::memory::MemoryStore;
 pub use self::operations::{LogPage, OperationLog, interrupted_at_start, next_sequence};
 pub use self::partitions::{Partitions, SizeLimit, check_batch, check_key, check_value};
+pub use self::posting::{BLOCK, Posting};
 pub use self::quota::Held;
 pub use self::scan::{Found, FoundPage, OperationScan, Scan, matching, scan_all, scan_operations};
 pub use self::sled::{BackupError, Repaired, SledOptions, SledStore};
-pub use self::sum_rows::{MOST_SUM_ROWS, other_sums, sum_key, sums_prefix};
+pub use self::sum_rows::{
+    MOST_SUM_ROWS, check_sum_row, other_sums, sum_key, summed_count, summed_count_key, summed_key,
+    sums_prefix,
+};
 pub use self::sweep::{Old, sweep};
 pub use self::table::{
     DueKind, Table, company_key, company_of, due_at, due_key, due_prefix, newest_first,

@@ -3,8 +3,9 @@
 
 use jiff::civil::Date;
 
-use crate::company_key;
-use memhost_types::{CompanyId, OTHER_ORIGINS, RollupKey};
+use crate::posting::{BLOCK, Posting};
+use crate::{company_key, decode};
+use memhost_types::{CompanyId, OTHER_ORIGINS, Rollup, RollupKey};
 
 /// The most rows of one company and day. What would be a further one is added to its binding's row
 /// of all others ([`other_sums`]): agents, providers and models are names that callers and
@@ -44,4 +45,37 @@ pub fn other_sums(key: RollupKey) -> RollupKey {
         Some(_) => RollupKey { origin: Some(OTHER_ORIGINS.to_owned()), ..key },
         None => RollupKey { agent_id: OTHERS.parse().ok(), provider, model, ..key },
     }
+}
+
+/// The key of the operations of one block that are in the sums: a [`Posting`].
+pub fn summed_key(company: &CompanyId, block: u64) -> Vec<u8> {
+    company_key(company, &[&b"s"[..], &block.to_be_bytes()].concat())
+}
+
+/// The key of how often an operation is in the sums, where that is more than once.
+pub fn summed_count_key(company: &CompanyId, sequence: u64) -> Vec<u8> {
+    company_key(company, &[&b"c"[..], &sequence.to_be_bytes()].concat())
+}
+
+/// How often that is. None where the value is damaged.
+pub fn summed_count(value: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(value.try_into().ok()?))
+}
+
+/// Whether a row from outside is one of these and has its own key. Answers the highest number of an
+/// operation that it says is summed, or 0.
+pub fn check_sum_row(company: &CompanyId, key: &[u8], value: &[u8]) -> Option<u64> {
+    if key.starts_with(&sums_prefix(company, None)) {
+        let (row, _): (RollupKey, Rollup) = decode("sums", value).ok()?;
+        return (sum_key(company, &row) == key).then_some(0);
+    }
+    let number = u64::from_be_bytes(*key.last_chunk::<8>()?);
+    if number > 0 && summed_count_key(company, number) == key {
+        return summed_count(value).map(|_| number);
+    }
+    if summed_key(company, number) != key {
+        return None;
+    }
+    let last = Posting::decode(value)?.descending().next()?;
+    number.checked_mul(BLOCK)?.checked_add(last)
 }

@@ -21,6 +21,7 @@ async fn main() -> Result<()> {
     let mut next = || arguments.next().context("usage: crash-hooks DATA_DIR PLUGINS_DIR ROUND");
     let mut options = ServiceOptions::new(PathBuf::from(next()?));
     options.compiled_dir = Some(memhost_tests::compiled_dir());
+    options.database = std::env::var(memhost_tests::DATABASE).ok();
     options.plugins_dir = Some(PathBuf::from(next()?));
     options.retry.first = Duration::from_millis(5);
     options.retry.longest = Duration::from_millis(20);

@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -64,22 +63,13 @@ fn rounds() -> usize {
     given.map_or(if is_whole() { 20 } else { 8 }, |rounds| rounds.parse().unwrap())
 }
 
-fn one_round(
-    data: &Path,
-    plugins: &Path,
-    round: usize,
-    lifetime: Duration,
-    seen: &mut Acknowledged,
-) {
-    let lines = killed(env!("CARGO_BIN_EXE_crash-worker"), data, plugins, round, lifetime);
-    lines.lines().for_each(|line| seen.line(line));
-}
-
-/// Runs a worker, kills it after its lifetime, and answers the whole lines that it has written.
-fn killed(worker: &str, data: &Path, plugins: &Path, round: usize, lifetime: Duration) -> String {
+/// Runs a worker on a host's directory, kills it after its lifetime, and answers the whole lines
+/// that it has written.
+fn killed(worker: &str, host: &TestHost, round: usize, lifetime: Duration) -> String {
     let mut worker = Command::new(worker)
-        .args([data, plugins])
+        .args([host.data_dir(), &host.directory().join("plugins")])
         .arg(round.to_string())
+        .envs(host.database().map(|address| (memhost_tests::DATABASE, address)))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -120,13 +110,13 @@ async fn nothing_acknowledged_is_lost_or_doubled() {
     for (company, provider) in COMPANIES {
         host.bind(company, provider, BindingLimits::default()).await.unwrap();
     }
-    let (data, plugins) = (host.data_dir().to_owned(), host.directory().join("plugins"));
     let mut seen = Acknowledged::default();
     for round in 0..rounds {
         host.stop().await;
         // From the first write to some thousand writes.
         let lifetime = Duration::from_micros(u64::from(fastrand(round)) % 200_000);
-        one_round(&data, &plugins, round, lifetime, &mut seen);
+        let lines = killed(env!("CARGO_BIN_EXE_crash-worker"), &host, round, lifetime);
+        lines.lines().for_each(|line| seen.line(line));
         host.start().await.unwrap();
         check(&host, &seen).await;
     }
@@ -281,14 +271,13 @@ async fn no_accepted_delivery_is_lost_and_no_job_succeeds_twice() {
     .await
     .unwrap();
     super::support::bind(&Api::new(&host), "acme", "extracts", &json!({})).await;
-    let (data, plugins) = (host.data_dir().to_owned(), host.directory().join("plugins"));
     let mut accepted = Vec::new();
     // A busy machine accepts nothing in some rounds.
     let mut round = 0;
     while round < rounds || (accepted.len() <= rounds && round < 20 * rounds) {
         host.stop().await;
         let lifetime = Duration::from_micros(u64::from(fastrand(round)) % 150_000);
-        let lines = killed(env!("CARGO_BIN_EXE_crash-hooks"), &data, &plugins, round, lifetime);
+        let lines = killed(env!("CARGO_BIN_EXE_crash-hooks"), &host, round, lifetime);
         accepted.extend(lines.lines().map(str::to_owned));
         host.start().await.unwrap();
         round += 1;

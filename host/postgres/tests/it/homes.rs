@@ -163,3 +163,24 @@ fn every_acknowledged_write_is_there_once_although_connections_break() {
     assert_eq!(summed, 480);
     assert!(block_on(store.verify()).unwrap().is_empty());
 }
+
+/// An operation that was in progress when its host lost the company: what its provider wrote before
+/// may be lost, so its end is not written, although the same host has the company again.
+#[test]
+fn an_operation_does_not_end_in_a_company_that_was_loaded_again() {
+    let Some((_, first, second)) = two() else { return };
+    let mut capture = operation(&first, "acme", None, OperationKind::Capture, Outcome::InProgress);
+    block_on(first.write_operation(Arc::new(capture.clone()), Vec::new())).unwrap();
+    let storage = Blocking::open(&first, b"acme\0aaaaaaaaaaaaaaaa", size(1_000, 10));
+    block_on(second.companies()).unwrap();
+    make(&second, &[row("acme", Table::Events, b"a", Some(b"1"))]).unwrap();
+    storage.apply(vec![put(b"k", b"lost")]).unwrap();
+    assert!(block_on(first.commit()).is_err(), "the other one is the home");
+    // The first one takes it over again.
+    assert_eq!(storage.get(b"k").unwrap(), None);
+    capture.outcome = Outcome::Succeeded;
+    let ended = block_on(first.write_operation(Arc::new(capture.clone()), Vec::new()));
+    assert!(matches!(ended, Err(StoreError::NotHome { .. })), "{ended:?}");
+    let found = block_on(first.operation(&company("acme"), capture.id)).unwrap().unwrap();
+    assert_eq!(found.outcome, Outcome::Interrupted);
+}

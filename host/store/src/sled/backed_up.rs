@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::gate::OPERATIONS;
 use super::keys;
-use super::posting::Posting;
+use crate::posting::Posting;
 use crate::{Table, company_of, decode};
 use memhost_types::{CompanyId, Operation, Outcome, counted};
 
@@ -53,7 +53,7 @@ impl Contents {
                 Some(_) => self.intents.insert(keys::record(&company, sequence)),
                 None => self.intents.remove(&keys::record(&company, sequence)),
             };
-        } else if tree == Table::Sums.name() && key == keys::summed(&company, sequence) {
+        } else if tree == Table::Sums.name() && key == crate::summed_key(&company, sequence) {
             match value {
                 Some(value) => self.sums.insert(key.to_vec(), Posting::decode(value)),
                 None => self.sums.remove(key),
@@ -104,7 +104,7 @@ impl Contents {
             let (block, offset) = (seen.sequence / keys::BLOCK, seen.sequence % keys::BLOCK);
             let is_summed = self
                 .sums
-                .get(&keys::summed(&seen.company, block))
+                .get(&crate::summed_key(&seen.company, block))
                 .and_then(Option::as_ref)
                 .is_some_and(|summed| summed.contains(offset));
             if !is_summed && newest.duration_since(ended) > SUMMED_AFTER {

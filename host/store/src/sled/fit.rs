@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::index::{stored_watermark, write};
-use super::posting::Posting;
 use super::state::{self, Applied, Companies};
 use super::tree::KeyChange;
 use super::trees::Trees;
 use super::{keys, named, sums};
 use crate::error::failed;
+use crate::posting::Posting;
 use crate::{StoreError, decode};
 use memhost_types::{CompanyId, Operation, Outcome, counted};
 

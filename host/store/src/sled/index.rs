@@ -10,12 +10,12 @@ use sled::Batch;
 
 use super::disk::PIECE;
 use super::gate::INDEX;
-use super::posting::Posting;
 use super::state::{Applied, Companies, Message, watermark};
 use super::tree::KeyChange;
 use super::trees::Trees;
 use super::{keys, named, remove, sums};
 use crate::error::failed;
+use crate::posting::Posting;
 use crate::reserve::Need;
 use crate::{StoreError, decode};
 use memhost_types::{CompanyId, Operation};

@@ -5,8 +5,7 @@ use memhost_types::{CompanyId, Operation, OperationFilter};
 const RECORD: u8 = b'o';
 const INTENT: u8 = b'i';
 
-/// Operations of one block share a posting chunk.
-pub(super) const BLOCK: u64 = 4_096;
+pub(super) use crate::posting::BLOCK;
 
 fn with(company: &CompanyId, rest: &[&[u8]]) -> Vec<u8> {
     let mut key = Vec::with_capacity(
@@ -161,16 +160,6 @@ pub(super) fn facets_wanted(company: &CompanyId, filter: &OperationFilter) -> Ve
 
 fn keys(company: &CompanyId, values: &[(u8, Option<&str>)]) -> Vec<Vec<u8>> {
     values.iter().filter_map(|(name, value)| Some(facet(company, *name, (*value)?))).collect()
-}
-
-/// The key of how often an operation is counted in the sums, where that is more than once.
-pub(super) fn summed_count(company: &CompanyId, sequence: u64) -> Vec<u8> {
-    with(company, &[b"c", &sequence.to_be_bytes()])
-}
-
-/// The key of the operations of one block that are in the sums.
-pub(super) fn summed(company: &CompanyId, block: u64) -> Vec<u8> {
-    with(company, &[b"s", &block.to_be_bytes()])
 }
 
 /// Whether a key belongs to a company.

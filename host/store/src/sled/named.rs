@@ -12,11 +12,11 @@ use std::ops::Range;
 use sled::IVec;
 
 use super::keys;
-use super::posting::Posting;
 use super::tree::KeyChange;
 use super::tree::Tree;
 use crate::StoreError;
 use crate::error::failed;
+use crate::posting::Posting;
 use memhost_types::{CompanyId, Operation, RecordId};
 
 /// A checksum, and the operation's place in its block.

@@ -4,10 +4,10 @@
 use std::collections::HashSet;
 
 use super::keys;
-use super::posting::Posting;
 use super::state::{Companies, last, watermark};
 use super::trees::Trees;
 use crate::error::failed;
+use crate::posting::Posting;
 use crate::{StoreError, decode};
 use memhost_types::{CompanyId, Operation, OperationFilter, Outcome};
 

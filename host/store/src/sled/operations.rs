@@ -128,7 +128,7 @@ impl OperationLog for SledStore {
     }
 
     fn check_sums(&self, company: &CompanyId, key: &[u8], value: &[u8]) -> Option<u64> {
-        sums::check(company, key, value)
+        crate::check_sum_row(company, key, value)
     }
 
     async fn import_operation(&self, operation: Operation) -> Result<(), StoreError> {

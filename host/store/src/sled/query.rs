@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::log::Log;
-use super::posting::Posting;
 use super::state::last;
 use super::tree::Tree;
 use super::{keys, named};
 use crate::error::failed;
+use crate::posting::Posting;
 use crate::{LogPage, StoreError, company_of, decode};
 use memhost_executor::{expect_off_executor, off_executor};
 use memhost_types::limits::MAX_PAGE_BYTES;

@@ -140,7 +140,7 @@ pub(super) fn operations(
         trees.transact(&removed, &[])?;
     }
     // How often they are counted in the sums, which stay.
-    let counts = keys::summed_count(company, 0)..keys::summed_count(company, below);
+    let counts = crate::summed_count_key(company, 0)..crate::summed_count_key(company, below);
     range(trees, Table::Sums.name(), trees.table(Table::Sums), &counts)?;
     // A comparison that read the log before this would write the chunks again.
     let _indexing = trees.indexing.lock();

@@ -10,13 +10,16 @@ use sled::Batch;
 
 use super::keys;
 use super::log::Log;
-use super::posting::Posting;
 use super::state::Applied;
 use super::tree::Tree;
 use super::trees::Trees;
 use crate::error::failed;
+use crate::posting::Posting;
 use crate::reserve::Need;
-use crate::{MOST_SUM_ROWS, StoreError, Table, decode, encode, other_sums, sum_key, sums_prefix};
+use crate::{
+    MOST_SUM_ROWS, StoreError, Table, decode, encode, other_sums, sum_key, summed_count,
+    summed_count_key, summed_key, sums_prefix,
+};
 use memhost_types::{CompanyId, Operation, Rollup, RollupKey};
 
 /// Days of companies whose rows are counted in memory.
@@ -30,7 +33,7 @@ pub(super) fn add(trees: &Trees, applied: &[Applied]) -> Result<(), StoreError> 
     let mut counts: HashMap<Vec<u8>, u64> = HashMap::new();
     for operation in applied {
         let (block, offset) = (operation.sequence / keys::BLOCK, operation.sequence % keys::BLOCK);
-        let key = keys::summed(&operation.company, block);
+        let key = summed_key(&operation.company, block);
         let summed = match blocks.get_mut(&key) {
             Some(summed) => summed,
             None => {
@@ -38,7 +41,7 @@ pub(super) fn add(trees: &Trees, applied: &[Applied]) -> Result<(), StoreError> 
                 blocks.entry(key).or_insert(stored)
             }
         };
-        let place = keys::summed_count(&operation.company, operation.sequence);
+        let place = summed_count_key(&operation.company, operation.sequence);
         let before = match summed.contains(offset) {
             false => 0,
             true => match counts.get(&place) {
@@ -101,7 +104,7 @@ pub(super) fn set_blocks(
 ) -> Result<(), StoreError> {
     let (mut batch, mut written, mut bytes) = (Batch::default(), Vec::new(), 0);
     for (block, summed) in blocks {
-        let (key, summed) = (keys::summed(company, block), summed.encode());
+        let (key, summed) = (summed_key(company, block), summed.encode());
         bytes += summed.len();
         written.push((Table::Sums.name(), key.clone()));
         batch.insert(key, summed);
@@ -114,11 +117,7 @@ pub(super) fn set_blocks(
 /// How often a summed operation is counted.
 fn count_of(tree: &Tree, place: &[u8]) -> Result<u64, StoreError> {
     let stored = tree.get(place).map_err(failed("reading"))?;
-    Ok(stored.and_then(|value| count_in(&value)).unwrap_or(1))
-}
-
-fn count_in(value: &[u8]) -> Option<u64> {
-    Some(u64::from_be_bytes(value.try_into().ok()?))
+    Ok(stored.and_then(|value| summed_count(&value)).unwrap_or(1))
 }
 
 /// Compares the sums with operations, whose blocks come one after the other.
@@ -149,7 +148,7 @@ impl<'a> Check<'a> {
         let sequence = operation.id.sequence();
         let block = sequence / keys::BLOCK;
         if self.block.as_ref().is_none_or(|(known, _)| *known != block) {
-            let stored = self.tree.get(keys::summed(self.company, block));
+            let stored = self.tree.get(summed_key(self.company, block));
             let stored = stored.map_err(failed("reading"))?;
             let summed = stored.map_or(Some(Posting::default()), |stored| Posting::decode(&stored));
             self.block = Some((block, summed));
@@ -165,7 +164,7 @@ impl<'a> Check<'a> {
         if !is_summed || operation.count == 1 {
             return Ok(is_summed);
         }
-        let place = keys::summed_count(self.company, sequence);
+        let place = summed_count_key(self.company, sequence);
         Ok(count_of(self.tree, &place)? >= operation.count)
     }
 }
@@ -195,23 +194,6 @@ fn has_row(
     let may = count < MOST_SUM_ROWS;
     counts.insert(day, count + usize::from(may));
     Ok(may)
-}
-
-/// Whether a row from outside is one of these. Answers the highest number that it says is summed,
-/// or 0.
-pub(super) fn check(company: &CompanyId, key: &[u8], value: &[u8]) -> Option<u64> {
-    if key.starts_with(&sums_prefix(company, None)) {
-        let (row, _): (RollupKey, Rollup) = decode("sums", value).ok()?;
-        return (sum_key(company, &row) == key).then_some(0);
-    }
-    let counted = keys::sequence(key)
-        .filter(|sequence| keys::summed_count(company, *sequence) == key && *sequence > 0);
-    if let Some(sequence) = counted {
-        return count_in(value).map(|_| sequence);
-    }
-    let block = keys::sequence(key).filter(|block| keys::summed(company, *block) == key)?;
-    let last = Posting::decode(value)?.descending().next()?;
-    block.checked_mul(keys::BLOCK)?.checked_add(last)
 }
 
 /// The rows of some days, with the operations that are known in memory only.
@@ -246,9 +228,8 @@ pub(super) fn rows(
         let summed = match blocks.get(&block) {
             Some(summed) => summed,
             None => {
-                let stored =
-                    Posting::read(trees.table(Table::Sums), &keys::summed(company, block))?
-                        .unwrap_or_default();
+                let stored = Posting::read(trees.table(Table::Sums), &summed_key(company, block))?
+                    .unwrap_or_default();
                 blocks.entry(block).or_insert(stored)
             }
         };

@@ -39,7 +39,7 @@ fn what_begins_while_the_index_is_compared_is_no_damage() {
     store.trees.records.insert(super::super::keys::record(&company("acme"), 2), record).unwrap();
     for key in store.trees.index.scan_prefix(super::super::keys::postings(&company("acme"))).keys()
     {
-        let first = super::super::posting::Posting::decode(&[1, 0]).unwrap().encode();
+        let first = crate::Posting::decode(&[1, 0]).unwrap().encode();
         store.trees.index.insert(key.unwrap(), first).unwrap();
     }
     assert_eq!(compare(1), Vec::<String>::new());
@@ -103,7 +103,7 @@ fn what_does_not_fit_the_log_is_made_again() {
         super::super::keys::chunk(&super::super::keys::facet(&acme, facet, value), 0)
     };
     let sums = store.trees.table(Table::Sums);
-    let summed = super::super::keys::summed(&acme, 0);
+    let summed = crate::summed_key(&acme, 0);
     let rows: Vec<_> = index.scan_prefix(super::super::keys::named(&acme)).keys().collect();
     // Missing, damaged, with one too many, and without what names a record.
     index.remove(chunk(b'a', "ada")).unwrap();
@@ -153,7 +153,7 @@ fn a_start_goes_on_past_what_is_damaged() {
     let watermark = super::super::keys::watermark(&acme);
     store.trees.index.insert(watermark, &first.id.sequence().to_be_bytes()).unwrap();
     store.trees.index.insert(&chunk, &[9, 9, 9]).unwrap();
-    let summed = super::super::keys::summed(&acme, 0);
+    let summed = crate::summed_key(&acme, 0);
     store.trees.table(Table::Sums).insert(summed, &[9, 9, 9]).unwrap();
     let third = write_record(&store, &made(), b"no operation");
     store.companies.lock().get_mut(&acme).unwrap().open.insert(99);
@@ -225,7 +225,7 @@ fn the_sums_have_an_entry_as_often_as_it_says() {
         assert_eq!(refused(&store), count);
     }
     assert_eq!(block_on(store.verify()).unwrap(), Vec::<String>::new());
-    let key = super::super::keys::summed_count(&company("acme"), first.id.sequence());
+    let key = crate::summed_count_key(&company("acme"), first.id.sequence());
     assert!(store.trees.table(Table::Sums).contains_key(key).unwrap());
     drop(store);
     let store = open(directory.path());
@@ -260,7 +260,7 @@ fn a_backup_whose_log_and_sums_do_not_fit_is_reported() {
     assert_eq!(check(&store, "whole"), Vec::<String>::new(), "a call may be in progress");
     store.trees.records.remove(super::super::keys::intent(&acme, lost.id.sequence())).unwrap();
     write(30);
-    store.trees.table(Table::Sums).insert(super::super::keys::summed(&acme, 0), &[3, 0]).unwrap();
+    store.trees.table(Table::Sums).insert(crate::summed_key(&acme, 0), &[3, 0]).unwrap();
     let found = check(&store, "damaged");
     assert_eq!(found.len(), 2, "{found:#?}");
     assert!(found[0].contains("the end of 1 operation"), "{found:#?}");
