@@ -15,6 +15,12 @@ serve *ARGS:
 test *ARGS:
     cargo test --workspace {{ARGS}}
 
+# The integration tests with hosts that keep memory in PostgreSQL, which they start themselves, but for those about the
+# embedded store's files: `just postgres`, or `just postgres transfer`. Needs Debian's `postgresql`.
+postgres *ARGS:
+    MEMHOST_TEST_STORE=postgres cargo test -p memhost-tests --test it --locked -- {{ARGS}} \
+        $(sed 's/^/--skip /' tests/embedded-store-only.txt)
+
 # The providers that the host does not embed, as components for a plugins directory.
 providers:
     cargo build --locked --profile guest --target wasm32-wasip2 \

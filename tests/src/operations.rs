@@ -6,10 +6,23 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use memhost_store::{OperationLog, SledStore};
 use memhost_types::{
-    Operation, OperationId, OperationKind, Outcome, Principal, Scope, SourceKind, SourceRef,
+    CompanyId, Operation, OperationId, OperationKind, Outcome, Principal, Scope, SourceKind,
+    SourceRef,
 };
 
 use crate::parse;
+
+/// An operation of a company as a large log has it.
+///
+/// # Panics
+/// Never: its names are well formed.
+pub fn example(company: &CompanyId, sequence: u64) -> Operation {
+    let started_ms = FIRST_MS + sequence * 100;
+    let made = operation(sequence, started_ms).unwrap_or_else(|error| panic!("{error}"));
+    let scope = Scope { company_id: company.clone(), ..made.scope };
+    let source = made.source.map(|source| SourceRef { company_id: company.clone(), ..source });
+    Operation { company_id: company.clone(), scope, source, ..made }
+}
 
 /// The start of the first operation, in milliseconds since 1970. The others follow every 100 ms.
 pub const FIRST_MS: u64 = 1_790_000_000_000;
@@ -23,7 +36,7 @@ const KINDS: [OperationKind; 5] = [
 ];
 
 fn operation(sequence: u64, started_ms: u64) -> Result<Operation> {
-    let company = parse::<memhost_types::CompanyId>("acme");
+    let company = parse::<CompanyId>("acme");
     let mixed = sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
     let rare = sequence.is_multiple_of(50_000);
     let started = jiff::Timestamp::from_millisecond(i64::try_from(started_ms)?)?;
