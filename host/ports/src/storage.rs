@@ -1,6 +1,8 @@
 //! A provider's storage as a trait: the sandbox calls it, the store implements it, and neither
 //! knows the other.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 
 /// One key and its value.
@@ -94,4 +96,11 @@ pub trait BindingStorage: Send + Sync {
 
     /// The present size.
     fn used(&self) -> StorageSize;
+
+    /// A handle for one instance of a guest, which makes one call after the other.
+    fn for_instance(self: Arc<Self>) -> Arc<dyn BindingStorage>;
+
+    /// The instance begins another call. Within a call nothing is written any more after something
+    /// that it wrote was lost, such as where another host has taken the company over.
+    fn begin_call(&self) {}
 }

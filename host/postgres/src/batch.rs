@@ -1,16 +1,15 @@
 //! One transaction of a lane: the fence, what it changes of what companies have, rows, operations
 //! and the batch's number.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Statement, Transaction};
 use uuid::Uuid;
 
 use crate::company::RowKey;
 use crate::facets::Facets;
-use crate::item::{Item, Record, Row};
+use crate::item::{Item, Record, Replaces, Row};
 use crate::place::HOST;
 
 /// The rows of a batch, each once: what was written last.
@@ -30,6 +29,11 @@ pub(crate) type NewHeld = HashMap<i64, i64>;
 pub(crate) enum Failure {
     /// This host is not the home of these companies any more.
     NotHome(Vec<i64>),
+    /// The records with these numbers of these companies belong to operations that were cut short,
+    /// or another home gave their numbers to other operations.
+    Late(Vec<(i64, u64)>),
+    /// The batch was committed before, although nobody was told.
+    Committed,
     Database(tokio_postgres::Error),
 }
 
@@ -40,8 +44,7 @@ impl From<tokio_postgres::Error> for Failure {
 }
 
 impl<'a> Batch<'a> {
-    /// The batch of items, with the rows that follow from their operations.
-    pub(crate) fn of(items: &'a [Item], derived: &'a [Row]) -> Self {
+    pub(crate) fn of(items: &'a [Item]) -> Self {
         let mut batch = Self::default();
         for item in items {
             for part in &item.parts {
@@ -58,8 +61,14 @@ impl<'a> Batch<'a> {
             }
             batch.removed.extend(&item.removed);
         }
-        batch.rows.extend(derived.iter().map(|row| ((row.company, &row.key), row)));
         batch
+    }
+}
+
+impl<'a> Batch<'a> {
+    /// Adds the rows that follow from its operations.
+    pub(crate) fn derive(&mut self, derived: &'a [Row]) {
+        self.rows.extend(derived.iter().map(|row| ((row.company, &row.key), row)));
     }
 }
 
@@ -75,9 +84,9 @@ pub(crate) struct Statements {
 }
 
 /// A plan for a table of another size would read all of it. Every statement here finds its rows by
-/// a key.
+/// a key. A lock that somebody else holds is waited for less long than the lane tries.
 const BEGIN: &str = "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; \
-                     SET LOCAL enable_mergejoin = off";
+                     SET LOCAL enable_mergejoin = off; SET LOCAL lock_timeout = '5s'";
 
 const FENCE: &str = "SELECT h.company FROM unnest($1::bigint[], $2::bigint[]) AS w(company, token) \
      JOIN homes h ON h.company = w.company AND h.token = w.token AND h.host = $3 \
@@ -118,9 +127,11 @@ const RECORDS: &str = "INSERT INTO operations (company, number, id, home_token, 
      FROM unnest($1::bigint[], $2::bigint[], $3::uuid[], $4::bigint[], $5::bigint[], $6::text[], \
        $7::text[], $8::bigint[], $9::text[], $10::text[], $11::text[], $12::text[], $13::uuid[], \
        $14::text[], $15::text[], $16::text[], $17::boolean[], $18::text[], $19::text[], \
-       $20::text[], $21::bytea[]) AS w(company, number, id, home_token, started_us, kind, outcome, \
+       $20::text[], $21::bytea[], $22::boolean[]) AS w(company, number, id, home_token, started_us, kind, outcome, \
        count, agent, project, session, binding_key, binding_id, provider, hook, source, \
-       keeps_text, issues, runs, records, record) \
+       keeps_text, issues, runs, records, record, is_again) \
+     WHERE NOT is_again OR EXISTS (SELECT 1 FROM operations o WHERE o.company = w.company \
+       AND o.number = w.number AND o.id = w.id AND o.outcome <> 'in_progress') \
      ON CONFLICT (company, number) DO UPDATE SET id = excluded.id, \
        home_token = excluded.home_token, started_us = excluded.started_us, kind = excluded.kind, \
        outcome = excluded.outcome, count = excluded.count, agent = excluded.agent, \
@@ -130,13 +141,15 @@ const RECORDS: &str = "INSERT INTO operations (company, number, id, home_token, 
        keeps_text = excluded.keeps_text, issues = excluded.issues, runs = excluded.runs, \
        records = excluded.records, record = excluded.record \
      WHERE operations.id = excluded.id \
-       AND (operations.outcome <> 'interrupted' OR excluded.outcome = 'interrupted')";
+       AND (operations.outcome <> 'interrupted' OR excluded.outcome = 'interrupted') \
+     RETURNING company, number";
 
 const REMOVED: &str = "DELETE FROM entries WHERE company = $1 AND kind = $2 AND key >= $3 \
      AND ($4::bytea IS NULL OR key < $4)";
 
 const LANE: &str = "INSERT INTO lanes (host, lane, batch) VALUES ($1, $2, $3) \
-     ON CONFLICT (host, lane) DO UPDATE SET batch = excluded.batch";
+     ON CONFLICT (host, lane) DO UPDATE SET batch = excluded.batch \
+     WHERE lanes.batch < excluded.batch";
 
 impl Statements {
     pub(crate) async fn prepare(client: &Client) -> Result<Self, tokio_postgres::Error> {
@@ -152,28 +165,40 @@ impl Statements {
     }
 }
 
-/// Commits a batch under its number.
-pub(crate) async fn commit(
-    client: &mut Client,
+/// What a transaction of a lane begins with: its number, for which it waits until an earlier try
+/// has ended, and the fence. What it reads afterwards is what was committed before.
+pub(crate) async fn begin<'t>(
+    client: &'t mut Client,
     statements: &Statements,
     batch: &Batch<'_>,
     (host, lane, number): (Uuid, i32, i64),
-) -> Result<NewHeld, Failure> {
+) -> Result<Transaction<'t>, Failure> {
     let transaction = client.transaction().await?;
     transaction.batch_execute(BEGIN).await?;
+    if transaction.execute(&statements.lane, &[&host, &lane, &number]).await? == 0 {
+        return Err(Failure::Committed);
+    }
     fence(&transaction, statements, batch, host).await?;
-    let place: [&(dyn ToSql + Sync); 3] = [&host, &lane, &number];
+    Ok(transaction)
+}
+
+/// Commits a batch.
+pub(crate) async fn commit(
+    transaction: Transaction<'_>,
+    statements: &Statements,
+    batch: &Batch<'_>,
+) -> Result<NewHeld, Failure> {
     // They do not wait for each other's answers.
-    let (held, (), written, (), _) = tokio::try_join!(
+    let (held, (), written, ()) = tokio::try_join!(
         held(&transaction, statements, batch),
         rows(&transaction, statements, batch),
         records(&transaction, statements, batch),
         removed(&transaction, statements, batch),
-        transaction.execute(&statements.lane, &place),
     )?;
-    if written < batch.records.len() as u64 {
-        // One of them was cut short, or another home gave its number to another operation.
-        return Err(Failure::NotHome(batch.homes.keys().copied().collect()));
+    let late: Vec<_> =
+        batch.records.keys().filter(|place| !written.contains(place)).copied().collect();
+    if !late.is_empty() {
+        return Err(Failure::Late(late));
     }
     transaction.commit().await?;
     Ok(held)
@@ -282,14 +307,14 @@ async fn rows(
     tokio::try_join!(put, delete).map(drop)
 }
 
-/// Answers how many records were written.
+/// Answers which records were written.
 async fn records(
     transaction: &Transaction<'_>,
     statements: &Statements,
     batch: &Batch<'_>,
-) -> Result<u64, tokio_postgres::Error> {
+) -> Result<HashSet<(i64, u64)>, tokio_postgres::Error> {
     if batch.records.is_empty() {
-        return Ok(0);
+        return Ok(HashSet::new());
     }
     let all: Vec<&Record> = batch.records.values().copied().collect();
     let facets: Vec<Facets> = all.iter().map(|one| Facets::of(&one.operation)).collect();
@@ -316,8 +341,9 @@ async fn records(
     let lines = |pick: fn(&Facets) -> &Vec<String>| -> Vec<String> {
         facets.iter().map(|one| pick(one).join("\n")).collect()
     };
-    transaction
-        .execute(
+    let again: Vec<bool> = all.iter().map(|one| one.replaces == Replaces::Unknown).collect();
+    let written = transaction
+        .query(
             &statements.records,
             &[
                 &companies,
@@ -341,9 +367,14 @@ async fn records(
                 &lines(|one| &one.runs),
                 &lines(|one| &one.records),
                 &bytes,
+                &again,
             ],
         )
-        .await
+        .await?;
+    let place = |row: &tokio_postgres::Row| {
+        (row.get(0), u64::try_from(row.get::<_, i64>(1)).unwrap_or(u64::MAX))
+    };
+    Ok(written.iter().map(place).collect())
 }
 
 async fn removed(
@@ -356,18 +387,6 @@ async fn removed(
         transaction.execute(&statements.removed, &[company, kind, prefix, &end]).await?;
     }
     Ok(())
-}
-
-/// The number of the last batch that a lane has committed.
-pub(crate) async fn last_committed(
-    client: &Client,
-    host: Uuid,
-    lane: i32,
-) -> Result<i64, tokio_postgres::Error> {
-    let found = client
-        .query_opt("SELECT batch FROM lanes WHERE host = $1 AND lane = $2", &[&host, &lane])
-        .await?;
-    Ok(found.map_or(0, |row| row.get(0)))
 }
 
 /// What a lane keeps of its connection.

@@ -1,15 +1,13 @@
 //! A company as its home knows it: its last numbers, and what is written and not committed yet.
 //!
-//! Every read joins the database's answer with what waits here. A reader holds
-//! [`Company::retiring`] for that time, so that nothing leaves this memory between its query and
-//! the moment at which it looks here: what was committed meanwhile is seen in both places, and
-//! nothing is missed.
+//! Every read joins the database's answer with what waits here. A row stays here after its commit
+//! until every reader that began before the commit has ended: a reader whose query did not see the
+//! commit finds the row here. So neither readers nor the lane wait for each other.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tokio::sync::RwLock;
 
 use crate::place::HOST;
 use memhost_ports::StorageSize;
@@ -26,20 +24,28 @@ pub(crate) struct Company {
     /// Which lane writes it.
     pub(crate) lane: usize,
     pub(crate) state: Mutex<State>,
-    pub(crate) retiring: RwLock<()>,
 }
 
-/// A row that waits for its commit. `None`: it is deleted.
+/// A row that waits for its commit, or for readers that began before it.
 pub(crate) struct WaitingRow {
     item: u64,
     /// The lane that writes it.
     pub(crate) lane: usize,
+    pub(crate) is_committed: bool,
+    /// `None`: it is deleted.
     pub(crate) value: Option<Arc<[u8]>>,
 }
 
 pub(crate) struct WaitingOperation {
     item: u64,
+    pub(crate) is_committed: bool,
     pub(crate) operation: Arc<Operation>,
+}
+
+/// Rows of a kind below a prefix that are deleted.
+struct Removed {
+    item: u64,
+    rows: RowKey,
 }
 
 /// The kind of a row and its key without the company.
@@ -64,26 +70,64 @@ pub(crate) struct State {
     pub(crate) closed: Option<u64>,
     /// Why nothing is written here any more: the company must be loaded again.
     pub(crate) failed: Option<StoreError>,
+    /// How often something of the host's own rows was given up. What was begun before is not
+    /// written: it may be built on that.
+    pub(crate) epoch: u64,
     /// The sizes of partitions, by their name without the company.
     pub(crate) sizes: HashMap<Vec<u8>, StorageSize>,
     pub(crate) rows: BTreeMap<RowKey, WaitingRow>,
     pub(crate) operations: BTreeMap<u64, WaitingOperation>,
+    removed: Vec<Removed>,
     items: u64,
+    /// The next reader's number, and the readers that have not ended.
+    next_reader: u64,
+    readers: BTreeSet<u64>,
+    /// Items that are committed and stay for readers with smaller numbers.
+    committed: VecDeque<(u64, Settled)>,
 }
 
 /// An item of a lane, as one of its companies knows it.
 pub(crate) struct Part {
     pub(crate) company: Arc<Company>,
     item: u64,
+    epoch: u64,
     /// By how much it was thought to grow, in bytes.
     growth: i64,
+}
+
+/// What leaves a company's memory when an item is committed or given up.
+#[derive(Default)]
+pub(crate) struct Settled {
+    item: u64,
+    rows: Vec<RowKey>,
+    operation: Option<u64>,
+}
+
+/// A reader of a company, until this is dropped.
+pub(crate) struct Reading {
+    company: Arc<Company>,
+    number: u64,
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.company.state.lock().end_reading(self.number);
+    }
 }
 
 impl Company {
     pub(crate) fn new(id: i64, name: Option<CompanyId>, token: i64, lanes: usize) -> Self {
         let lane = usize::try_from(id).unwrap_or(0) % lanes.max(1);
-        let (state, retiring) = (Mutex::default(), RwLock::new(()));
-        Self { id, name, token, lane, state, retiring }
+        Self { id, name, token, lane, state: Mutex::default() }
+    }
+
+    /// Begins to read: what is in memory now stays there, at least until this reader has ended.
+    pub(crate) fn read(self: &Arc<Self>) -> Reading {
+        let mut state = self.state.lock();
+        let number = state.next_reader;
+        state.next_reader += 1;
+        state.readers.insert(number);
+        Reading { company: Arc::clone(self), number }
     }
 
     /// The bytes that stand before each of its keys in the count of what it has.
@@ -101,12 +145,15 @@ impl Company {
     /// rows are what the database has, again.
     pub(crate) fn fail(&self, error: &StoreError) {
         let mut state = self.state.lock();
-        if self.id == HOST {
-            return;
+        match self.id == HOST {
+            true => state.epoch += 1,
+            false => {
+                state.failed.get_or_insert_with(|| error.clone());
+            }
         }
-        state.failed.get_or_insert_with(|| error.clone());
-        state.rows.clear();
+        state.rows.retain(|_, row| self.id == HOST && row.is_committed);
         state.operations.clear();
+        state.removed.clear();
     }
 }
 
@@ -117,45 +164,118 @@ impl State {
         self.failed.clone().map_or(Ok(()), Err)
     }
 
-    /// Forgets what was erased. Its numbers go on.
-    pub(crate) fn erase(&mut self) {
-        (self.given, self.open, self.sizes, self.held) = Default::default();
+    /// Forgets what was erased, so many bytes. Its numbers go on.
+    pub(crate) fn erase(&mut self, bytes: i64) {
+        (self.given, self.open, self.sizes) = Default::default();
+        self.held = self.held.saturating_sub(bytes);
+        while let Some((_, settled)) = self.committed.pop_front() {
+            self.forget(&settled);
+        }
     }
 
     /// Begins an item that is thought to grow the company by so many bytes.
     pub(crate) fn begin(&mut self, company: &Arc<Company>, growth: i64) -> Part {
         self.items += 1;
         self.growing = self.growing.saturating_add(growth);
-        Part { company: Arc::clone(company), item: self.items, growth }
+        Part { company: Arc::clone(company), item: self.items, epoch: self.epoch, growth }
     }
 
     /// Shows a row of an item to all readers.
     pub(crate) fn show(&mut self, part: &Part, lane: usize, key: RowKey, value: Option<Arc<[u8]>>) {
-        self.rows.insert(key, WaitingRow { item: part.item, lane, value });
+        self.rows.insert(key, WaitingRow { item: part.item, lane, is_committed: false, value });
     }
 
     /// Shows an operation of an item to all readers.
     pub(crate) fn show_operation(&mut self, part: &Part, operation: Arc<Operation>) {
-        let number = operation.id.sequence();
-        self.operations.insert(number, WaitingOperation { item: part.item, operation });
+        let (number, item) = (operation.id.sequence(), part.item);
+        let waiting = WaitingOperation { item, is_committed: false, operation };
+        self.operations.insert(number, waiting);
+    }
+
+    /// Hides the rows of a kind below a prefix.
+    pub(crate) fn hide(&mut self, part: &Part, rows: RowKey) {
+        self.rows.retain(|(kind, key), _| *kind != rows.0 || !key.starts_with(&rows.1));
+        self.removed.push(Removed { item: part.item, rows });
+    }
+
+    /// Whether the database's row of this key is hidden.
+    pub(crate) fn is_hidden(&self, (kind, key): &RowKey) -> bool {
+        self.removed.iter().any(|one| one.rows.0 == *kind && key.starts_with(&one.rows.1))
+    }
+
+    /// Takes what an item has shown out of memory: what was committed once no reader may miss it,
+    /// what was given up at once. What was overwritten since stays.
+    fn settle(&mut self, settled: Settled, is_committed: bool) {
+        if !is_committed || self.readers.is_empty() {
+            self.forget(&settled);
+            return;
+        }
+        for key in &settled.rows {
+            if let Some(row) = self.rows.get_mut(key).filter(|row| row.item == settled.item) {
+                row.is_committed = true;
+            }
+        }
+        let number = settled.operation;
+        if let Some(one) = number.and_then(|number| self.operations.get_mut(&number))
+            && one.item == settled.item
+        {
+            one.is_committed = true;
+        }
+        self.committed.push_back((self.next_reader, settled));
+    }
+
+    fn forget(&mut self, settled: &Settled) {
+        for key in &settled.rows {
+            if self.rows.get(key).is_some_and(|row| row.item == settled.item) {
+                self.rows.remove(key);
+            }
+        }
+        if let Some(number) = settled.operation
+            && self.operations.get(&number).is_some_and(|one| one.item == settled.item)
+        {
+            self.operations.remove(&number);
+        }
+        self.removed.retain(|one| one.item != settled.item);
+    }
+
+    fn end_reading(&mut self, number: u64) {
+        self.readers.remove(&number);
+        let oldest = self.readers.first().copied().unwrap_or(u64::MAX);
+        while self.committed.front().is_some_and(|(before, _)| *before <= oldest) {
+            if let Some((_, settled)) = self.committed.pop_front() {
+                self.forget(&settled);
+            }
+        }
     }
 }
 
 impl Part {
-    /// Takes what was committed, or given up, out of the company's memory, unless it was
-    /// overwritten since.
-    pub(crate) fn retire(&self, rows: &[RowKey], operation: Option<u64>) {
+    /// Why the item must not be written: its company was given up after it was made.
+    pub(crate) fn refused(&self) -> Option<StoreError> {
+        let state = self.company.state.lock();
+        let is_old = self.epoch != state.epoch;
+        state.failed.clone().or_else(|| is_old.then(built_on_a_lost_write))
+    }
+
+    /// The item was committed or given up. With `held`, that is what the company has now.
+    pub(crate) fn settle(
+        &self,
+        rows: Vec<RowKey>,
+        operation: Option<u64>,
+        (is_committed, held): (bool, Option<i64>),
+    ) {
         let mut state = self.company.state.lock();
         state.growing = state.growing.saturating_sub(self.growth);
-        for key in rows {
-            if state.rows.get(key).is_some_and(|row| row.item == self.item) {
-                state.rows.remove(key);
-            }
+        if let Some(held) = held {
+            state.held = held;
         }
-        if let Some(number) = operation
-            && state.operations.get(&number).is_some_and(|one| one.item == self.item)
-        {
-            state.operations.remove(&number);
-        }
+        state.settle(Settled { item: self.item, rows, operation }, is_committed);
+    }
+}
+
+fn built_on_a_lost_write() -> StoreError {
+    StoreError::Unavailable {
+        action: "writing",
+        message: "what it was built on could not be written".to_owned(),
     }
 }

@@ -23,6 +23,8 @@ mod migrations {
 const OLDEST: u32 = 14_00_00;
 /// How long a connection may take to be made.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+/// How long a connection may give no sign of life.
+const SILENT_FOR: Duration = Duration::from_secs(10);
 /// The parameter of an address that names a file with certificates. `tokio-postgres` does not know
 /// it, libpq does.
 const ROOTS: &str = "sslrootcert";
@@ -45,7 +47,10 @@ impl Address {
         let mut config: Config = text
             .parse()
             .map_err(|error: tokio_postgres::Error| OpenError::Address(said(&error)))?;
-        config.connect_timeout(CONNECT_WITHIN).application_name("memhost");
+        config
+            .connect_timeout(CONNECT_WITHIN)
+            .tcp_user_timeout(SILENT_FOR)
+            .application_name("memhost");
         let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
         let tls = match config.get_ssl_mode() {
             SslMode::Disable => None,

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tokio_postgres::Client;
+use tokio_postgres::GenericClient;
 
 use crate::company::Company;
 use crate::item::{Item, Row};
@@ -28,44 +28,60 @@ impl Costs {
     /// has its number.
     pub(crate) async fn number(
         &mut self,
-        client: &Client,
+        client: &impl GenericClient,
         items: &[Item],
     ) -> Result<Vec<Row>, tokio_postgres::Error> {
         let (events, order) = (kind(Table::CostEvents), kind(Table::CostOrder));
-        let mut rows = Vec::new();
+        // An import numbers its events itself, alone in its batch.
+        for row in items.iter().flat_map(|item| &item.rows).filter(|row| row.key.0 == order) {
+            self.forget(row.company);
+        }
+        let mut wanted = Vec::new();
         let mut seen = HashSet::new();
         for item in items {
-            // An import numbers its events itself.
-            for row in item.rows.iter().filter(|row| row.key.0 == order) {
-                self.forget(row.company);
-            }
             let Some(record) = &item.record else { continue };
             let Some(name) = &record.company.name else { continue };
             let own = item.rows.iter().filter(|row| row.key.0 == events && row.value.is_some());
-            for row in own {
-                let is_new = seen.insert((row.company, &row.key.1))
-                    && !exists(client, row.company, events, &row.key.1).await?;
-                if !is_new {
-                    continue;
-                }
-                let number = self.next(client, &record.company, name).await?;
-                let event = company_key(name, &row.key.1);
-                let Ok(place) = encode_cost_place(name, &event) else { continue };
-                let key = split_company(&cost_number_key(name, number)).1.to_vec();
-                rows.push(Row {
-                    company: row.company,
-                    key: (order, key),
-                    value: Some(place.into()),
-                    prefix_bytes: Some(record.company.prefix_bytes()),
-                });
+            for row in own.filter(|row| seen.insert((row.company, &row.key.1))) {
+                wanted.push((&record.company, name, row));
             }
+        }
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let companies: Vec<i64> = wanted.iter().map(|(_, _, row)| row.company).collect();
+        let keys: Vec<&[u8]> = wanted.iter().map(|(_, _, row)| row.key.1.as_slice()).collect();
+        let known = client
+            .query(
+                "SELECT EXISTS (SELECT 1 FROM entries e WHERE e.company = w.company \
+                 AND e.kind = $3 AND e.key = w.key) \
+                 FROM unnest($1::bigint[], $2::bytea[]) WITH ORDINALITY AS w(company, key, place) \
+                 ORDER BY w.place",
+                &[&companies, &keys, &events],
+            )
+            .await?;
+        let mut rows = Vec::new();
+        for ((company, name, row), known) in wanted.into_iter().zip(known) {
+            if known.get(0) {
+                continue;
+            }
+            let number = self.next(client, company, name).await?;
+            let event = company_key(name, &row.key.1);
+            let Ok(place) = encode_cost_place(name, &event) else { continue };
+            let key = split_company(&cost_number_key(name, number)).1.to_vec();
+            rows.push(Row {
+                company: row.company,
+                key: (order, key),
+                value: Some(place.into()),
+                prefix_bytes: Some(company.prefix_bytes()),
+            });
         }
         Ok(rows)
     }
 
     async fn next(
         &mut self,
-        client: &Client,
+        client: &impl GenericClient,
         company: &Company,
         name: &CompanyId,
     ) -> Result<u64, tokio_postgres::Error> {
@@ -78,24 +94,9 @@ impl Costs {
     }
 }
 
-async fn exists(
-    client: &Client,
-    company: i64,
-    kind: i16,
-    key: &[u8],
-) -> Result<bool, tokio_postgres::Error> {
-    let found = client
-        .query_opt(
-            "SELECT 1 FROM entries WHERE company = $1 AND kind = $2 AND key = $3",
-            &[&company, &kind, &key],
-        )
-        .await?;
-    Ok(found.is_some())
-}
-
 /// The last number that a company's events have or had.
 async fn last_number(
-    client: &Client,
+    client: &impl GenericClient,
     company: i64,
     name: &CompanyId,
 ) -> Result<u64, tokio_postgres::Error> {

@@ -71,14 +71,15 @@ pub(crate) fn said(error: &tokio_postgres::Error) -> String {
 }
 
 /// Whether the same call may succeed later: the connection broke, or the server starts, ends,
-/// changes to a standby, is full or has no connection left (classes 08, 53 and 57 of its codes).
+/// changes to a standby, is full or has no connection left, or somebody holds a lock (classes 08,
+/// 53, 55 and 57 of its codes).
 pub(crate) fn passes(error: &tokio_postgres::Error) -> bool {
     let Some(code) = error.code() else {
         let source = std::error::Error::source(error);
         return error.is_closed() || source.is_some_and(|source| source.is::<std::io::Error>());
     };
     let class = code.code().get(..2).unwrap_or_default();
-    matches!(class, "08" | "53" | "57")
+    matches!(class, "08" | "53" | "55" | "57")
         || [
             &SqlState::READ_ONLY_SQL_TRANSACTION,
             &SqlState::T_R_SERIALIZATION_FAILURE,

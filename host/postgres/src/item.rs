@@ -1,11 +1,13 @@
 //! What a lane writes: rows, operations, and what they change.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
 use crate::company::{Company, Part, RowKey};
-use memhost_store::StoreError;
+use crate::place::kind;
+use memhost_store::{StoreError, Table};
 use memhost_types::Operation;
 
 /// One row. `None`: it is deleted.
@@ -50,41 +52,62 @@ pub(crate) struct Item {
 impl Item {
     /// Why it must not be written: a company of it was given up.
     pub(crate) fn refused(&self) -> Option<StoreError> {
-        self.parts.iter().find_map(|part| part.company.state.lock().failed.clone())
+        self.parts.iter().find_map(Part::refused)
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        let rows = self.rows.iter().map(|row| row.value.as_ref().map_or(0, |value| value.len()));
+        let rows = self
+            .rows
+            .iter()
+            .map(|row| row.key.1.len() + row.value.as_ref().map_or(0, |value| value.len()));
         rows.sum::<usize>() + self.record.as_ref().map_or(0, |record| record.bytes.len())
     }
 
-    /// Takes it out of the memory of its companies.
-    fn retire(&self) {
+    /// Whether it brings rows that a lane otherwise derives: those of an import.
+    pub(crate) fn brings_derived_rows(&self) -> bool {
+        let derived = [Table::Sums, Table::CostOrder].map(kind);
+        self.rows.iter().any(|row| derived.contains(&row.key.0))
+    }
+
+    /// Whether it is nothing but the record of this operation.
+    pub(crate) fn is_record_alone(&self) -> bool {
+        self.rows.is_empty() && self.removed.is_empty()
+    }
+
+    /// The company and the number of its record.
+    pub(crate) fn number(&self) -> Option<(i64, u64)> {
+        let record = self.record.as_ref()?;
+        Some((record.company.id, record.operation.id.sequence()))
+    }
+
+    /// Takes it out of the memory of its companies. `held` are the new counts of what they have.
+    fn settle(&self, is_committed: bool, held: &HashMap<i64, i64>) {
         for part in &self.parts {
-            let own = self.rows.iter().filter(|row| row.company == part.company.id);
-            let keys: Vec<_> = own.map(|row| row.key.clone()).collect();
-            let record = self.record.as_ref().filter(|one| one.company.id == part.company.id);
-            part.retire(&keys, record.map(|record| record.operation.id.sequence()));
+            let company = part.company.id;
+            let own = self.rows.iter().filter(|row| row.company == company);
+            let keys = own.map(|row| row.key.clone()).collect();
+            let number = self.number().filter(|(of, _)| *of == company).map(|(_, number)| number);
+            part.settle(keys, number, (is_committed, held.get(&company).copied()));
         }
     }
 
-    /// It is committed: whoever waits is told, and readers find it in the database.
-    pub(crate) async fn committed(self) {
-        let mut guards = Vec::with_capacity(self.parts.len());
-        for part in &self.parts {
-            guards.push(part.company.retiring.write().await);
-        }
-        self.retire();
-        drop(guards);
+    /// It is committed: whoever waits is told, and later readers find it in the database.
+    pub(crate) fn committed(self, held: &HashMap<i64, i64>) {
+        self.settle(true, held);
         let _ = self.reply.send(Ok(()));
     }
 
-    /// It was not written, and never will be.
+    /// It was not written, and never will be. Nothing that is built on it is kept.
     pub(crate) fn failed(self, error: StoreError) {
         for part in &self.parts {
             part.company.fail(&error);
         }
-        self.retire();
+        self.refuse(error);
+    }
+
+    /// It was not written, and nothing can be built on it.
+    pub(crate) fn refuse(self, error: StoreError) {
+        self.settle(false, &HashMap::new());
         let _ = self.reply.send(Err(error));
     }
 }

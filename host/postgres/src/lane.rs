@@ -1,6 +1,7 @@
 //! A lane: one connection that writes what waits, in one transaction after the other. A company
 //! always has the same lane, so its writes are committed in the order in which they were made.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -24,28 +25,42 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The first pause between two tries, which doubles up to the last one.
 const PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
-/// Items that wait, from which on writers wait, too.
-pub(crate) const MANY: usize = 4 * MOST_ITEMS;
+/// Items that wait, and bytes, from which on writers wait, too.
+const MANY_ITEMS: usize = 4 * MOST_ITEMS;
+const MANY_BYTES: usize = 4 * MOST_BYTES;
 
 /// What a lane does, in this order.
 pub(crate) enum Work {
     Write(Box<Item>),
     /// Everything before it is committed or given up once this is answered.
     Reach(oneshot::Sender<Option<StoreError>>),
-    /// What it remembers of a company's sums and cost events is not true any more.
-    Forget(i64, oneshot::Sender<()>),
+    /// What it remembers of a company's sums and cost events is not true any more. It goes on once
+    /// the other end is dropped.
+    Pause(i64, oneshot::Sender<()>, oneshot::Receiver<()>),
+}
+
+/// What waits in a lane.
+#[derive(Default)]
+struct Waiting {
+    items: AtomicUsize,
+    bytes: AtomicUsize,
 }
 
 /// The writing end of a lane.
 pub(crate) struct Lane {
     work: mpsc::UnboundedSender<Work>,
-    waiting: Arc<AtomicUsize>,
+    waiting: Arc<Waiting>,
+}
+
+/// A lane that writes nothing until this is dropped.
+pub(crate) struct Paused {
+    _going: oneshot::Sender<()>,
 }
 
 impl Lane {
     pub(crate) fn start(address: Address, host: Uuid, number: usize) -> Self {
         let (work, incoming) = mpsc::unbounded_channel();
-        let waiting = Arc::new(AtomicUsize::new(0));
+        let waiting = Arc::new(Waiting::default());
         let task = Task {
             address,
             host,
@@ -64,17 +79,16 @@ impl Lane {
     /// Writes an item behind all that were given before. The caller holds the locks of the item's
     /// companies, so that what it has shown there and what is written have one order.
     pub(crate) fn write(&self, item: Item) {
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-        if let Err(mpsc::error::SendError(Work::Write(item))) =
-            self.work.send(Work::Write(Box::new(item)))
-        {
-            // The runtime ends. Whoever waits is told that the store was closed.
-            drop(item.reply);
-        }
+        self.waiting.items.fetch_add(1, Ordering::Relaxed);
+        self.waiting.bytes.fetch_add(item.bytes(), Ordering::Relaxed);
+        // Where the runtime ends, the item goes with its reply: the store was closed meanwhile.
+        let _ = self.work.send(Work::Write(Box::new(item)));
     }
 
-    pub(crate) fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
+    /// Whether so much waits that writers should wait, too.
+    pub(crate) fn is_full(&self) -> bool {
+        self.waiting.items.load(Ordering::Relaxed) >= MANY_ITEMS
+            || self.waiting.bytes.load(Ordering::Relaxed) >= MANY_BYTES
     }
 
     /// Waits until everything that was given before is committed. Answers why something of it was
@@ -85,11 +99,14 @@ impl Lane {
         answer.await.unwrap_or_else(|_| Some(closed()))
     }
 
-    /// Lets the lane read a company's sums again, behind everything that was given before.
-    pub(crate) async fn forget(&self, company: i64) {
+    /// Lets the lane forget a company's sums and do nothing, behind everything that was given
+    /// before.
+    pub(crate) async fn pause(&self, company: i64) -> Paused {
         let (reply, answer) = oneshot::channel();
-        let _ = self.work.send(Work::Forget(company, reply));
+        let (going, goes_on) = oneshot::channel();
+        let _ = self.work.send(Work::Pause(company, reply, goes_on));
         let _ = answer.await;
+        Paused { _going: going }
     }
 }
 
@@ -108,7 +125,7 @@ struct Task {
     costs: Costs,
     /// When something was given up, and why.
     last_failure: Option<(Instant, StoreError)>,
-    waiting: Arc<AtomicUsize>,
+    waiting: Arc<Waiting>,
 }
 
 /// How long a lane says that it has given something up.
@@ -128,10 +145,11 @@ impl Task {
             match work {
                 Work::Write(item) => {
                     let mut bytes = item.bytes();
+                    let is_alone = item.brings_derived_rows();
                     let mut items = vec![*item];
-                    while items.len() < MOST_ITEMS && bytes < MOST_BYTES {
+                    while !is_alone && items.len() < MOST_ITEMS && bytes < MOST_BYTES {
                         match incoming.try_recv() {
-                            Ok(Work::Write(item)) => {
+                            Ok(Work::Write(item)) if !item.brings_derived_rows() => {
                                 bytes += item.bytes();
                                 items.push(*item);
                             }
@@ -144,23 +162,25 @@ impl Task {
                     }
                     let count = items.len();
                     self.write(items).await;
-                    self.waiting.fetch_sub(count, Ordering::Relaxed);
+                    self.waiting.items.fetch_sub(count, Ordering::Relaxed);
+                    self.waiting.bytes.fetch_sub(bytes, Ordering::Relaxed);
                 }
                 Work::Reach(reply) => {
                     let lately =
                         self.last_failure.as_ref().filter(|(at, _)| at.elapsed() < SAYS_SO);
                     let _ = reply.send(lately.map(|(_, error)| error.clone()));
                 }
-                Work::Forget(company, reply) => {
+                Work::Pause(company, reply, goes_on) => {
                     self.sums.forget(company);
                     self.costs.forget(company);
                     let _ = reply.send(());
+                    let _ = goes_on.await;
                 }
             }
         }
     }
 
-    /// Writes items, or gives them up.
+    /// Writes items, or gives them up. Where one of them cannot be written, the others are.
     async fn write(&mut self, mut items: Vec<Item>) {
         let begun = Instant::now();
         let mut pause = PAUSE;
@@ -170,40 +190,46 @@ impl Task {
             if items.is_empty() {
                 return;
             }
-            let error = match self.attempt(&items).await {
-                Ok(held) => {
-                    for (company, held) in held {
-                        let part = items.iter().flat_map(|item| &item.parts);
-                        if let Some(part) = part.into_iter().find(|part| part.company.id == company)
-                        {
-                            part.company.state.lock().held = held;
-                        }
-                    }
-                    for item in items {
-                        item.committed().await;
-                    }
-                    return;
+            let left = PATIENCE.saturating_sub(begun.elapsed());
+            let failure = match tokio::time::timeout(left, self.attempt(&items)).await {
+                Ok(Ok(held)) => return committed(items, held),
+                Ok(Err(failure)) => failure,
+                // Its connection is gone with it; whether it was committed is seen by its number.
+                Err(_) => {
+                    let message = format!("no answer came within {} s", PATIENCE.as_secs());
+                    return self
+                        .give_up(items, StoreError::Unavailable { action: "writing", message });
                 }
-                Err(Failure::NotHome(lost)) => {
-                    self.lose(&items, &lost);
-                    continue;
-                }
-                Err(Failure::Database(error)) => error,
             };
             // What is remembered may have been changed for a batch that was not written.
             (self.sums, self.costs) = (Sums::default(), Costs::default());
-            let message = said(&error);
-            if !passes(&error) || begun.elapsed() >= PATIENCE {
-                tracing::error!(message, items = items.len(), "a batch was given up");
-                let why = match passes(&error) {
-                    true => StoreError::Unavailable { action: "writing", message },
-                    false => StoreError::Io { action: "writing", message },
-                };
-                self.last_failure = Some((Instant::now(), why.clone()));
-                for item in items {
-                    item.failed(why.clone());
+            let error = match failure {
+                Failure::NotHome(lost) => {
+                    lose(&items, &lost);
+                    continue;
                 }
-                return;
+                Failure::Late(late) => {
+                    self.drop_late(&mut items, &late);
+                    continue;
+                }
+                Failure::Committed => match self.read_held(&items).await {
+                    Ok(held) => return committed(items, held),
+                    Err(error) => error,
+                },
+                Failure::Database(error) => error,
+            };
+            let message = said(&error);
+            if !passes(&error) {
+                if items.len() > 1 {
+                    // One of them is to blame.
+                    let rest = items.split_off(items.len() / 2);
+                    Box::pin(self.write(items)).await;
+                    return Box::pin(self.write(rest)).await;
+                }
+                return self.give_up(items, StoreError::Io { action: "writing", message });
+            }
+            if begun.elapsed() >= PATIENCE {
+                return self.give_up(items, StoreError::Unavailable { action: "writing", message });
             }
             tracing::warn!(message, "a batch is written again");
             tokio::time::sleep(pause).await;
@@ -211,26 +237,44 @@ impl Task {
         }
     }
 
+    fn give_up(&mut self, items: Vec<Item>, why: StoreError) {
+        tracing::error!(%why, items = items.len(), "a batch was given up");
+        (self.sums, self.costs) = (Sums::default(), Costs::default());
+        self.last_failure = Some((Instant::now(), why.clone()));
+        for item in items {
+            item.failed(why.clone());
+        }
+    }
+
     /// Items of a company that was given up are not written.
     fn drop_refused(&mut self, items: &mut Vec<Item>) {
-        let (refused, rest): (Vec<_>, Vec<_>) =
-            items.drain(..).map(|item| (item.refused(), item)).partition(|(why, _)| why.is_some());
-        *items = rest.into_iter().map(|(_, item)| item).collect();
-        for (why, item) in refused {
-            if let Some(why) = why {
-                self.last_failure = Some((Instant::now(), why.clone()));
-                item.failed(why);
+        // One after the other: what is given up may take those behind it along.
+        for item in std::mem::take(items) {
+            match item.refused() {
+                None => items.push(item),
+                Some(why) => {
+                    self.last_failure = Some((Instant::now(), why.clone()));
+                    item.failed(why);
+                }
             }
         }
     }
 
-    /// Gives up companies that another host serves.
-    fn lose(&self, items: &[Item], lost: &[i64]) {
-        for part in items.iter().flat_map(|item| &item.parts) {
-            if lost.contains(&part.company.id)
-                && let Some(company) = part.company.name.clone()
-            {
-                part.company.fail(&StoreError::NotHome { company });
+    /// The ends of operations that were cut short are not written. What stands beside them may have
+    /// been built on.
+    fn drop_late(&mut self, items: &mut Vec<Item>, late: &[(i64, u64)]) {
+        let is_late = |item: &Item| item.number().is_some_and(|place| late.contains(&place));
+        let (dropped, rest): (Vec<_>, Vec<_>) = items.drain(..).partition(is_late);
+        *items = rest;
+        for item in dropped {
+            let company = item.record.as_ref().and_then(|record| record.company.name.clone());
+            let Some(why) = company.map(|company| StoreError::NotHome { company }) else {
+                continue;
+            };
+            self.last_failure = Some((Instant::now(), why.clone()));
+            match item.is_record_alone() {
+                true => item.refuse(why),
+                false => item.failed(why),
             }
         }
     }
@@ -238,30 +282,27 @@ impl Task {
     async fn attempt(&mut self, items: &[Item]) -> Result<NewHeld, Failure> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
-            None => {
-                let connection = self.connect().await?;
-                // The last try may have been committed although its connection broke.
-                let last =
-                    batch::last_committed(&connection.client, self.host, self.number).await?;
-                if last >= self.batch {
-                    let held = read_held(&connection, items).await?;
-                    self.connection = Some(connection);
-                    return Ok(held);
-                }
-                self.batch = self.batch.max(last + 1);
-                connection
-            }
+            None => self.connect().await?,
         };
-        let mut derived = self.sums.add(&connection.client, items).await?;
-        derived.extend(self.costs.number(&connection.client, items).await?);
-        let batch = Batch::of(items, &derived);
-        let place = (self.host, self.number, self.batch);
-        let done =
-            batch::commit(&mut connection.client, &connection.statements, &batch, place).await;
+        let done = self.transact(&mut connection, items).await;
         if !connection.client.is_closed() {
             self.connection = Some(connection);
         }
         done
+    }
+
+    async fn transact(
+        &mut self,
+        Connection { client, statements }: &mut Connection,
+        items: &[Item],
+    ) -> Result<NewHeld, Failure> {
+        let mut batch = Batch::of(items);
+        let place = (self.host, self.number, self.batch);
+        let transaction = batch::begin(client, statements, &batch, place).await?;
+        let mut derived = self.sums.add(&transaction, items).await?;
+        derived.extend(self.costs.number(&transaction, items).await?);
+        batch.derive(&derived);
+        batch::commit(transaction, statements, &batch).await
     }
 
     async fn connect(&self) -> Result<Connection, tokio_postgres::Error> {
@@ -269,18 +310,50 @@ impl Task {
         let statements = Arc::new(Statements::prepare(&client).await?);
         Ok(Connection { client, statements })
     }
+
+    /// What the companies of items have by now, in bytes.
+    async fn read_held(&mut self, items: &[Item]) -> Result<NewHeld, tokio_postgres::Error> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.connect().await?,
+        };
+        let companies: Vec<i64> =
+            items.iter().flat_map(|item| &item.parts).map(|part| part.company.id).collect();
+        let rows = connection
+            .client
+            .query("SELECT id, held FROM companies WHERE id = ANY($1)", &[&companies])
+            .await?;
+        self.connection = Some(connection);
+        Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+    }
 }
 
-/// What the companies of items have by now, in bytes.
-async fn read_held(
-    connection: &Connection,
-    items: &[Item],
-) -> Result<NewHeld, tokio_postgres::Error> {
-    let companies: Vec<i64> =
-        items.iter().flat_map(|item| &item.parts).map(|part| part.company.id).collect();
-    let rows = connection
-        .client
-        .query("SELECT id, held FROM companies WHERE id = ANY($1)", &[&companies])
-        .await?;
-    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+/// Tells everybody that their items are committed. What companies have is set with their last ones,
+/// which is when nothing of the batch is counted as waiting any more.
+fn committed(items: Vec<Item>, mut held: HashMap<i64, i64>) {
+    let mut last: HashMap<i64, usize> = HashMap::new();
+    for (at, item) in items.iter().enumerate() {
+        last.extend(item.parts.iter().map(|part| (part.company.id, at)));
+    }
+    for (at, item) in items.into_iter().enumerate() {
+        let ended: HashMap<i64, i64> = item
+            .parts
+            .iter()
+            .map(|part| part.company.id)
+            .filter(|company| last.get(company) == Some(&at))
+            .filter_map(|company| Some((company, held.remove(&company)?)))
+            .collect();
+        item.committed(&ended);
+    }
+}
+
+/// Gives up companies that another host serves.
+fn lose(items: &[Item], lost: &[i64]) {
+    for part in items.iter().flat_map(|item| &item.parts) {
+        if lost.contains(&part.company.id)
+            && let Some(company) = part.company.name.clone()
+        {
+            part.company.fail(&StoreError::NotHome { company });
+        }
+    }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use jiff::civil::Date;
-use parking_lot::MutexGuard;
 use tokio_postgres::types::ToSql;
 
 use crate::batch::record_prefix;
@@ -16,7 +15,7 @@ use crate::facets::column;
 use crate::item::{Item, Record, Replaces, Row};
 use crate::place::{kind, split};
 use crate::store::{Inner, PostgresStore};
-use crate::tables::prefix_bytes;
+use crate::tables::{check_length, prefix_bytes};
 use memhost_store::{
     Commit, LogPage, OperationLog, StoreError, TableWrite, check_sum_row, decode, encode,
 };
@@ -30,6 +29,9 @@ impl OperationLog for PostgresStore {
     fn take_sequence(&self, company: &CompanyId) -> Option<u64> {
         let home = self.0.loaded(company)?;
         let mut state = home.state.lock();
+        if state.failed.is_some() {
+            return None;
+        }
         state.last += 1;
         let number = state.last;
         state.given.insert(number);
@@ -55,13 +57,14 @@ impl OperationLog for PostgresStore {
 
     fn is_behind(&self, company: &CompanyId) -> bool {
         let home = self.0.loaded(company);
-        home.is_some_and(|home| self.0.lane(&home).waiting() > crate::lane::MANY)
+        home.is_some_and(|home| self.0.lane(&home).is_full())
     }
 
     fn is_settled(&self, company: &CompanyId) -> bool {
         self.0.loaded(company).is_none_or(|home| {
             let state = home.state.lock();
-            state.given.is_empty() && state.open.is_empty() && state.operations.is_empty()
+            let waits = state.operations.values().any(|one| !one.is_committed);
+            state.given.is_empty() && state.open.is_empty() && !waits
         })
     }
 
@@ -71,7 +74,7 @@ impl OperationLog for PostgresStore {
         id: OperationId,
     ) -> Result<Option<Operation>, StoreError> {
         let Some(home) = self.0.find(company).await? else { return Ok(None) };
-        let _reading = home.retiring.read().await;
+        let _reading = home.read();
         let waiting = || {
             home.state.lock().operations.get(&id.sequence()).map(|one| Arc::clone(&one.operation))
         };
@@ -101,7 +104,7 @@ impl OperationLog for PostgresStore {
         limit: usize,
     ) -> Result<LogPage, StoreError> {
         let Some(home) = self.0.find(company).await? else { return Ok(LogPage::default()) };
-        let _reading = home.retiring.read().await;
+        let _reading = home.read();
         let before = before.unwrap_or(u64::MAX);
         let (stored, is_all) = again!(self.0.find_operations(&home, filter, before, limit))?;
         let first = stored.last().map(|(number, _)| *number);
@@ -186,7 +189,7 @@ impl OperationLog for PostgresStore {
             .query_opt(
                 "SELECT number FROM operations WHERE company = $1 AND started_us >= $2 \
                  ORDER BY started_us, number LIMIT 1",
-                &[&home.id, &moment.as_microsecond()],
+                &[&home.id, &first_microsecond(moment)],
             )
             .await
             .map_err(failed("reading"))?;
@@ -246,6 +249,13 @@ impl OperationLog for PostgresStore {
     }
 }
 
+/// The first whole microsecond at or after a moment.
+fn first_microsecond(moment: Timestamp) -> i64 {
+    let cut = moment.as_microsecond();
+    let is_whole = i128::from(cut) * 1_000 == moment.as_nanosecond();
+    cut.saturating_add(i64::from(!is_whole))
+}
+
 fn whole(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -273,67 +283,50 @@ impl Inner {
         let company = self.loaded(&operation.company_id);
         let company = company.ok_or_else(|| not_home(&operation.company_id))?;
         let bytes = encode("operation", &*operation)?;
-        let mut homes = BTreeMap::from([(company.id, Arc::clone(&company))]);
         let mut rows = Vec::with_capacity(beside.len());
         for TableWrite { table, key, new } in beside {
             let (name, rest) = split(table, &key);
-            let home = match &name {
-                Some(name) => self.loaded(name).ok_or_else(|| not_home(name))?,
-                None => Arc::clone(self.own()),
-            };
+            check_length(rest)?;
+            // It is written in the company's lane, and another one has its own order.
+            if name.as_ref() != Some(&operation.company_id) {
+                let what = format!("row of `{}` beside an operation", table.name());
+                let message = "it belongs to another company or to none".to_owned();
+                return Err(StoreError::Corrupt { what, message });
+            }
+            let home = &company;
             let value: Option<Arc<[u8]>> = new.map(Arc::from);
-            let prefix_bytes = prefix_bytes(table, &home);
+            let prefix_bytes = prefix_bytes(table, home);
             let key = (kind(table), rest.to_vec());
             rows.push((table, Row { company: home.id, key, value, prefix_bytes }));
-            homes.entry(home.id).or_insert(home);
         }
-        let mut states: BTreeMap<i64, MutexGuard<'_, State>> =
-            homes.iter().map(|(id, home)| (*id, home.state.lock())).collect();
-        admit(&states, &homes, &company, &operation, &rows)?;
         let number = operation.id.sequence();
-        let is_late = operation.outcome != Outcome::Interrupted
-            && states.get(&company.id).is_some_and(|state| state.interrupted.contains(&number));
-        if is_late {
-            return Err(not_home(&operation.company_id));
-        }
+        let mut state = company.state.lock();
+        admit(&state, &operation, &rows)?;
         let record = i64::try_from(record_prefix(company.prefix_bytes()) + bytes.len());
         let mut growth = record.unwrap_or(i64::MAX);
         let mut replaces = Replaces::Unknown;
-        if let Some(state) = states.get_mut(&company.id) {
-            let was_open = state.open.remove(&number);
-            if state.given.remove(&number) || was_open.is_some() {
-                replaces = imported.map_or(Replaces::Unsummed, Replaces::Imported);
-            }
-            growth -= was_open.map_or(0, |bytes| whole(bytes as u64));
-            if operation.outcome == Outcome::InProgress {
-                state.open.insert(number, record_prefix(company.prefix_bytes()) + bytes.len());
-            }
+        let was_open = state.open.remove(&number);
+        if state.given.remove(&number) || was_open.is_some() {
+            replaces = imported.map_or(Replaces::Unsummed, Replaces::Imported);
         }
-        let mut parts = Vec::with_capacity(homes.len());
-        for (id, home) in &homes {
-            let Some(state) = states.get_mut(id) else { continue };
-            let own = rows.iter().map(|(_, row)| row).filter(|row| row.company == *id);
-            // As if all rows were new: the commit says how much it was.
-            let more: usize = own
-                .clone()
-                .filter_map(|row| {
-                    Some(row.prefix_bytes? + row.key.1.len() + row.value.as_ref()?.len())
-                })
-                .sum();
-            let more = i64::try_from(more).unwrap_or(i64::MAX);
-            let part = state.begin(home, more + if *id == company.id { growth } else { 0 });
-            for row in own {
-                state.show(&part, company.lane, row.key.clone(), row.value.clone());
-            }
-            if *id == company.id {
-                state.show_operation(&part, Arc::clone(&operation));
-            }
-            parts.push(part);
+        growth -= was_open.map_or(0, |bytes| whole(bytes as u64));
+        if operation.outcome == Outcome::InProgress {
+            state.open.insert(number, record_prefix(company.prefix_bytes()) + bytes.len());
         }
+        // As if all rows were new: the commit says how much it was.
+        let more = rows.iter().filter_map(|(_, row)| {
+            Some(row.prefix_bytes? + row.key.1.len() + row.value.as_ref()?.len())
+        });
+        let more = i64::try_from(more.sum::<usize>()).unwrap_or(i64::MAX);
+        let part = state.begin(&company, growth.saturating_add(more));
+        for (_, row) in &rows {
+            state.show(&part, company.lane, row.key.clone(), row.value.clone());
+        }
+        state.show_operation(&part, Arc::clone(&operation));
         let (reply, commit) = Commit::pair();
         let record = Record { company: Arc::clone(&company), operation, bytes, replaces };
         self.lane(&company).write(Item {
-            parts,
+            parts: vec![part],
             rows: rows.into_iter().map(|(_, row)| row).collect(),
             record: Some(record),
             removed: Vec::new(),
@@ -368,26 +361,24 @@ impl Inner {
     }
 }
 
-/// Refuses what a closed company must not have any more.
+/// Refuses what a closed company must not have any more, and the end of an operation that was cut
+/// short.
 fn admit(
-    states: &BTreeMap<i64, MutexGuard<'_, State>>,
-    homes: &BTreeMap<i64, Arc<Company>>,
-    company: &Company,
+    state: &State,
     operation: &Operation,
     rows: &[(memhost_store::Table, Row)],
 ) -> Result<(), StoreError> {
-    for (id, state) in states {
-        state.alive()?;
-        let Some(last) = state.closed else { continue };
-        let has_rows = rows.iter().any(|(table, row)| row.company == *id && table.is_of_company());
-        let is_late = *id == company.id && operation.id.sequence() <= last;
-        if (has_rows || is_late)
-            && let Some(company) = homes.get(id).and_then(|home| home.name.clone())
-        {
-            return Err(StoreError::Erased { company });
-        }
+    state.alive()?;
+    let (number, company) = (operation.id.sequence(), operation.company_id.clone());
+    if operation.outcome != Outcome::Interrupted && state.interrupted.contains(&number) {
+        return Err(StoreError::NotHome { company });
     }
-    Ok(())
+    match state.closed {
+        Some(last) if number <= last || rows.iter().any(|(table, _)| table.is_of_company()) => {
+            Err(StoreError::Erased { company })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A question for operations.
@@ -444,7 +435,8 @@ impl Wanted {
             self.and("started_us >=", since.as_microsecond());
         }
         if let Some(until) = filter.until {
-            self.and("started_us <", until.as_microsecond());
+            // What began within the same microsecond is compared as it is.
+            self.and("started_us <=", until.as_microsecond());
         }
         if filter.keeps_text {
             self.conditions.push("keeps_text".to_owned());

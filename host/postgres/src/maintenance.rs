@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
+use tokio_postgres::{Row, Transaction};
 
 use crate::company::Company;
 use crate::error::failed;
@@ -65,27 +65,16 @@ impl Maintenance for PostgresStore {
     async fn erase_company(&self, company: &CompanyId) -> Result<u64, StoreError> {
         let Some(home) = self.0.find(company).await? else { return Ok(0) };
         self.0.reach(&home).await?;
-        let last = i64::try_from(home.state.lock().last).unwrap_or(i64::MAX);
-        let removed = self
-            .0
-            .fenced(
-                &home,
-                "erasing",
-                &[
-                    ("DELETE FROM entries WHERE company = $1", &[]),
-                    ("DELETE FROM operations WHERE company = $1", &[]),
-                    // Its numbers continue.
-                    (
-                        "UPDATE companies SET held = 0, last_number = greatest(last_number, $2) \
-                         WHERE id = $1",
-                        &[&last],
-                    ),
-                ],
-            )
-            .await?;
-        self.0.lane(&home).forget(home.id).await;
-        home.state.lock().erase();
-        Ok(removed.iter().take(2).sum())
+        // Nothing is written meanwhile, and the lane reads sums again afterwards.
+        let _paused = self.0.lane(&home).pause(home.id).await;
+        let (last, front) = (home.state.lock().last, home.prefix_bytes());
+        let last = i64::try_from(last).unwrap_or(i64::MAX);
+        let front = i64::try_from(front).unwrap_or(i64::MAX);
+        let counted: Vec<i16> =
+            Table::ALL.iter().filter(|table| table.counts()).map(|table| kind(*table)).collect();
+        let row = self.0.fenced(&home, "erasing", ERASE, &[&last, &front, &counted]).await?;
+        home.state.lock().erase(row.get(1));
+        Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or(0))
     }
 
     async fn backup(
@@ -152,29 +141,45 @@ impl Maintenance for PostgresStore {
     }
 }
 
-/// A statement and its values behind the company.
-type Step<'a> = (&'a str, &'a [&'a (dyn ToSql + Sync)]);
+/// Removes a company's rows and operations, and what they count. Its numbers continue. Answers how
+/// many there were, and the bytes that they counted.
+const ERASE: &str = "WITH rows AS (DELETE FROM entries WHERE company = $1 RETURNING CASE WHEN kind = \
+       ANY($4) THEN $3::bigint + octet_length(key) + octet_length(value) ELSE 0 END AS bytes), \
+     log AS (DELETE FROM operations WHERE company = $1 \
+       RETURNING $3::bigint + 9 + octet_length(record) AS bytes), \
+     gone AS (SELECT bytes FROM rows UNION ALL SELECT bytes FROM log), \
+     total AS (SELECT count(*) AS count, coalesce(sum(bytes), 0)::bigint AS bytes FROM gone) \
+     UPDATE companies SET held = greatest(0, held - total.bytes), \
+       last_number = greatest(last_number, $2::bigint) \
+     FROM total WHERE id = $1 RETURNING total.count, total.bytes";
+
+/// The same of operations below a number. Those in progress stay, and so does the newest.
+const TRIM: &str = "WITH log AS (DELETE FROM operations WHERE company = $1 AND number < $2 \
+       AND outcome <> 'in_progress' \
+       AND number < (SELECT max(number) FROM operations WHERE company = $1) \
+       RETURNING $3::bigint + octet_length(record) AS bytes), \
+     total AS (SELECT count(*) AS count, coalesce(sum(bytes), 0)::bigint AS bytes FROM log) \
+     UPDATE companies SET held = greatest(0, held - total.bytes) \
+     FROM total WHERE id = $1 RETURNING total.count, total.bytes";
 
 impl Inner {
-    /// Statements about one company in one transaction, while this host is its home. Answers how
-    /// many rows each of them changed.
+    /// A statement about one company, its first value, in a transaction while this host is its
+    /// home. Answers its row.
     async fn fenced(
         &self,
         home: &Company,
         action: &'static str,
-        steps: &[Step<'_>],
-    ) -> Result<Vec<u64>, StoreError> {
+        sql: &str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Row, StoreError> {
         let mut client = self.reader(action).await?;
         let transaction = client.transaction().await.map_err(failed(action))?;
         self.is_home(&transaction, home, action).await?;
-        let mut changed = Vec::with_capacity(steps.len());
-        for (sql, values) in steps {
-            let company: &(dyn ToSql + Sync) = &home.id;
-            let values: Vec<_> = std::iter::once(company).chain(values.iter().copied()).collect();
-            changed.push(transaction.execute(*sql, &values).await.map_err(failed(action))?);
-        }
+        let company: &(dyn ToSql + Sync) = &home.id;
+        let values: Vec<_> = std::iter::once(company).chain(values.iter().copied()).collect();
+        let row = transaction.query_one(sql, &values).await.map_err(failed(action))?;
         transaction.commit().await.map_err(failed(action))?;
-        Ok(changed)
+        Ok(row)
     }
 
     /// Holds up whoever takes the company over until the transaction has ended.
@@ -205,40 +210,9 @@ impl Inner {
     pub(crate) async fn trim(&self, home: &Company, below: u64) -> Result<u64, StoreError> {
         let below = i64::try_from(below).unwrap_or(i64::MAX);
         let front = i64::try_from(home.prefix_bytes() + 9).unwrap_or(0);
-        let changed = self
-            .fenced(
-                home,
-                "trimming",
-                &[
-                    (
-                        "UPDATE companies SET held = greatest(0, held - coalesce((\
-                           SELECT sum($3::bigint + octet_length(record)) FROM operations \
-                           WHERE company = $1 AND number < $2 AND outcome <> 'in_progress' \
-                           AND number < (SELECT max(number) FROM operations WHERE company = $1)\
-                         ), 0)::bigint) WHERE id = $1",
-                        &[&below, &front],
-                    ),
-                    (
-                        "DELETE FROM operations WHERE company = $1 AND number < $2 \
-                         AND outcome <> 'in_progress' \
-                         AND number < (SELECT max(number) FROM operations WHERE company = $1)",
-                        &[&below],
-                    ),
-                ],
-            )
-            .await?;
-        self.read_held(home).await?;
-        Ok(changed.get(1).copied().unwrap_or(0))
-    }
-
-    async fn read_held(&self, home: &Company) -> Result<(), StoreError> {
-        let client = self.reader("reading").await?;
-        let row = client
-            .query_one("SELECT held FROM companies WHERE id = $1", &[&home.id])
-            .await
-            .map_err(failed("reading"))?;
-        home.state.lock().held = row.get(0);
-        Ok(())
+        let row = self.fenced(home, "trimming", TRIM, &[&below, &front]).await?;
+        home.state.lock().held -= row.get::<_, i64>(1);
+        Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or(0))
     }
 
     /// Lets a company's numbers continue behind this one.
@@ -247,7 +221,7 @@ impl Inner {
         home: &Company,
         number: i64,
     ) -> Result<(), StoreError> {
-        let sql = "UPDATE companies SET last_number = $2 WHERE id = $1";
-        self.fenced(home, "setting a number", &[(sql, &[&number])]).await.map(drop)
+        let sql = "UPDATE companies SET last_number = $2 WHERE id = $1 RETURNING id";
+        self.fenced(home, "setting a number", sql, &[&number]).await.map(drop)
     }
 }

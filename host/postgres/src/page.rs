@@ -1,6 +1,7 @@
 //! Pages of rows: what the database has, joined with what waits.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::company::Company;
 use crate::error::{again, failed};
@@ -43,12 +44,12 @@ impl Inner {
     /// A page of one company's rows.
     pub(crate) async fn page(
         &self,
-        company: &Company,
+        company: &Arc<Company>,
         range: Range<'_>,
         limit: usize,
         most_bytes: usize,
     ) -> Result<Rows, StoreError> {
-        let _reading = company.retiring.read().await;
+        let _reading = company.read();
         let (stored, is_all) = again!(self.read(company.id, range, limit, most_bytes))?;
         let last = stored.last().map(|(key, _)| key.clone());
         let mut merged: BTreeMap<Vec<u8>, Option<Vec<u8>>> =
@@ -56,6 +57,7 @@ impl Inner {
         {
             let state = company.state.lock();
             state.alive()?;
+            merged.retain(|key, _| !state.is_hidden(&(range.kind, key.clone())));
             let waiting = state.rows.range((range.kind, range.from.to_vec())..);
             let waiting = waiting.take_while(|((kind, key), _)| {
                 *kind == range.kind

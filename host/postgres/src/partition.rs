@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
 
@@ -27,6 +28,9 @@ struct Partition {
     /// Its name without the company.
     name: Vec<u8>,
     limit: SizeLimit,
+    /// The token under which this host served the company at the first use in this call; 0: it was
+    /// not used yet.
+    token: AtomicI64,
 }
 
 fn broken(error: StoreError) -> StorageError {
@@ -84,7 +88,8 @@ impl Partition {
             message: "its key does not begin with a company".to_owned(),
         })?;
         let limit = SizeLimit(limit);
-        Ok(Self { store: Arc::clone(store), company, name: name.to_vec(), limit })
+        let (store, name) = (Arc::clone(store), name.to_vec());
+        Ok(Self { store, company, name, limit, token: AtomicI64::new(0) })
     }
 
     fn key(&self, key: &[u8]) -> RowKey {
@@ -94,6 +99,11 @@ impl Partition {
     /// Its company, with the partition's size.
     async fn home(&self) -> Result<Arc<Company>, StoreError> {
         let home = self.store.home(&self.company).await?;
+        let before = self.token.compare_exchange(0, home.token, Ordering::SeqCst, Ordering::SeqCst);
+        if before.is_err_and(|before| before != home.token) {
+            // What was written in this call before may be lost.
+            return Err(StoreError::NotHome { company: self.company.clone() });
+        }
         if home.state.lock().sizes.contains_key(&self.name) {
             return Ok(home);
         }
@@ -127,7 +137,7 @@ impl Partition {
         }
         let home = self.home().await?;
         self.store.admit(&home).await;
-        let _reading = home.retiring.read().await;
+        let _reading = home.read();
         let places: Vec<(i64, RowKey)> =
             changes.keys().map(|key| (home.id, self.key(key))).collect();
         let wanted: Vec<usize> = {
@@ -203,7 +213,7 @@ impl Partition {
 impl BindingStorage for Partition {
     async fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
         check_key(key)?;
-        let home = self.store.home(&self.company).await.map_err(broken)?;
+        let home = self.home().await.map_err(broken)?;
         self.store.value(&home, self.key(key)).await.map_err(broken)
     }
 
@@ -214,7 +224,7 @@ impl BindingStorage for Partition {
         limit: usize,
     ) -> Result<StoragePage, StorageError> {
         let limit = if limit == 0 { MAX_STORAGE_PAGE } else { limit.min(MAX_STORAGE_PAGE) };
-        let home = self.store.home(&self.company).await.map_err(broken)?;
+        let home = self.home().await.map_err(broken)?;
         let (_, first) = self.key(prefix);
         let (_, from) = self.key(cursor.unwrap_or(prefix).max(prefix));
         let range = Range { kind: STORAGE, prefix: &first, from: &from };
@@ -259,6 +269,20 @@ impl BindingStorage for Partition {
     fn used(&self) -> StorageSize {
         let home = self.store.loaded(&self.company);
         home.and_then(|home| home.state.lock().sizes.get(&self.name).copied()).unwrap_or_default()
+    }
+
+    fn for_instance(self: Arc<Self>) -> Arc<dyn BindingStorage> {
+        Arc::new(Self {
+            store: Arc::clone(&self.store),
+            company: self.company.clone(),
+            name: self.name.clone(),
+            limit: self.limit,
+            token: AtomicI64::new(0),
+        })
+    }
+
+    fn begin_call(&self) {
+        self.token.store(0, Ordering::SeqCst);
     }
 }
 
@@ -311,6 +335,9 @@ impl Partitions for PostgresStore {
         let part = state.begin(&home, 0);
         let (reply, commit) = Commit::pair();
         let removed = [STORAGE, SIZE, STATE].map(|kind| (home.id, (kind, name.clone())));
+        for (_, rows) in &removed {
+            state.hide(&part, rows.clone());
+        }
         self.0.lane(&home).write(Item {
             parts: vec![part],
             rows: Vec::new(),

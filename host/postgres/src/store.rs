@@ -14,7 +14,7 @@ use crate::company::{Company, RowKey};
 use crate::connect::{self, Address};
 use crate::error::{OpenError, again, failed, unavailable};
 use crate::item::{Item, Record, Replaces};
-use crate::lane::{Lane, MANY};
+use crate::lane::Lane;
 use crate::place::HOST;
 use memhost_store::{Commit, LocalLeases, LocalLocks, StoreError, interrupted_at_start};
 use memhost_types::{CompanyId, Operation};
@@ -173,11 +173,21 @@ impl Inner {
             state.held = row.get(0);
             // Numbers that this host gave before it lost the company are not given again: an
             // operation that goes on would take the place of another one.
-            let before = self.companies.lock().get(name).map(|before| before.state.lock().last);
-            state.last = u64::try_from(last).unwrap_or(0).max(before.unwrap_or(0));
+            state.last = u64::try_from(last).unwrap_or(0);
+            if let Some(before) = self.companies.lock().get(name) {
+                let before = before.state.lock();
+                state.last = state.last.max(before.last);
+                // What was closed stays closed.
+                state.closed = before.closed;
+            }
         }
-        self.lane(&company).forget(id).await;
-        self.interrupt(&client, &company).await?;
+        let ends = self.interrupt(&client, &company).await?;
+        // The lane may wait for readers of its own.
+        drop(client);
+        drop(self.lane(&company).pause(id).await);
+        for end in ends {
+            end.await?;
+        }
         self.companies.lock().insert(name.clone(), Arc::clone(&company));
         Ok(Some(company))
     }
@@ -202,7 +212,12 @@ impl Inner {
     }
 
     /// Operations that were in progress when the home before ended.
-    async fn interrupt(&self, client: &Object, company: &Arc<Company>) -> Result<(), StoreError> {
+    /// Answers the commits of their records.
+    async fn interrupt(
+        &self,
+        client: &Object,
+        company: &Arc<Company>,
+    ) -> Result<Vec<Commit>, StoreError> {
         let rows = client
             .query(
                 "SELECT record FROM operations WHERE company = $1 \
@@ -233,10 +248,7 @@ impl Inner {
                 Err(error) => tracing::error!(%error, "an operation in progress is damaged"),
             }
         }
-        for commit in commits {
-            commit.await?;
-        }
-        Ok(())
+        Ok(commits)
     }
 
     fn write_record(
@@ -276,7 +288,7 @@ impl Inner {
     /// Waits while a lane has very much to do.
     pub(crate) async fn admit(&self, company: &Company) {
         let lane = self.lane(company);
-        if lane.waiting() > MANY {
+        while lane.is_full() {
             lane.reach().await;
         }
     }

@@ -4,6 +4,8 @@
 //! to be told, so these rows are made from the log when somebody reads them. Those of an import are
 //! kept as they came, and say which of its operations are not added to its sums again.
 
+use std::sync::Arc;
+
 use crate::company::Company;
 use crate::error::failed;
 use crate::page::{Range, Rows};
@@ -24,7 +26,7 @@ impl Inner {
     /// counted, then the sums, then which operations are in them.
     pub(crate) async fn page_of_sums(
         &self,
-        company: &Company,
+        company: &Arc<Company>,
         name: &CompanyId,
         from: &[u8],
         limit: usize,
@@ -116,7 +118,7 @@ impl Inner {
     /// How often an import says that an operation is in its sums already.
     pub(crate) async fn imported_count(
         &self,
-        company: &std::sync::Arc<Company>,
+        company: &Arc<Company>,
         name: &CompanyId,
         number: u64,
     ) -> Result<u64, StoreError> {

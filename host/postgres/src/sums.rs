@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::civil::Date;
-use tokio_postgres::Client;
+use tokio_postgres::GenericClient;
 
 use crate::company::Company;
 use crate::item::{Item, Record, Replaces, Row};
@@ -41,14 +41,14 @@ impl Sums {
     /// Answers the rows that change.
     pub(crate) async fn add(
         &mut self,
-        client: &Client,
+        client: &impl GenericClient,
         items: &[Item],
     ) -> Result<Vec<Row>, tokio_postgres::Error> {
         if self.known.len() > MOST_KNOWN {
             *self = Self::default();
         }
         let records: Vec<&Record> = items.iter().filter_map(|item| item.record.as_ref()).collect();
-        // An import brings rows of its own.
+        // An import brings rows of its own, alone in its batch.
         for row in items.iter().flat_map(|item| &item.rows) {
             if row.key.0 == kind(Table::Sums) {
                 self.forget(row.company);
@@ -117,7 +117,7 @@ impl Sums {
     /// Reads the rows that are not known, those of all others, and how many a day has.
     async fn read(
         &mut self,
-        client: &Client,
+        client: &impl GenericClient,
         additions: &[(Arc<Company>, RollupKey, Rollup)],
     ) -> Result<(), tokio_postgres::Error> {
         let (mut companies, mut keys) = (Vec::new(), Vec::new());
@@ -180,7 +180,7 @@ impl Sums {
 
 /// How often each operation is in the sums already.
 async fn counted(
-    client: &Client,
+    client: &impl GenericClient,
     records: &[&Record],
 ) -> Result<HashMap<(i64, u64), u64>, tokio_postgres::Error> {
     let unknown: Vec<_> =
@@ -227,7 +227,7 @@ pub(crate) fn rest_of(name: &CompanyId, day: Date) -> Vec<u8> {
 
 /// The sums of some days, both included, as they are committed.
 pub(crate) async fn of_days(
-    client: &Client,
+    client: &tokio_postgres::Client,
     company: &Company,
     name: &CompanyId,
     (since, until): (Date, Date),

@@ -71,6 +71,7 @@ impl Tables for PostgresStore {
         let mut homes: BTreeMap<i64, Arc<Company>> = BTreeMap::new();
         for change in changes {
             let (name, rest) = split(change.table, &change.key);
+            check_length(rest)?;
             let company = self.0.home_of(name.as_ref()).await?;
             places.push((company.id, (kind(change.table), rest.to_vec())));
             homes.entry(company.id).or_insert(company);
@@ -80,20 +81,19 @@ impl Tables for PostgresStore {
         };
         self.0.admit(&writer).await;
         loop {
-            let mut guards = Vec::with_capacity(homes.len());
-            for company in homes.values() {
-                guards.push(company.retiring.read().await);
-            }
+            let reading: Vec<_> = homes.values().map(Company::read).collect();
+            let epoch = self.0.own().state.lock().epoch;
             let wanted = not_waiting(&homes, &places);
             let stored = self.0.stored(&places, &wanted).await?;
-            match queue(&self.0, &homes, &writer, changes, &places, &stored)? {
+            let queued = queue(&self.0, &homes, &writer, changes, (&places, &stored, epoch))?;
+            drop(reading);
+            match queued {
                 Queued::Done(commit) => return Ok(Transacted::Done(commit)),
                 Queued::Conflict(place) => return Ok(Transacted::Conflict(place)),
                 // A row waits in another lane. Once it is committed, this one can follow it.
-                Queued::Behind(lane) => {
-                    drop(guards);
-                    self.0.lane_of(lane).reach().await;
-                }
+                Queued::Behind(lane) => drop(self.0.lane_of(lane).reach().await),
+                // A row that waited was given up meanwhile.
+                Queued::Again => {}
             }
         }
     }
@@ -106,7 +106,7 @@ impl Inner {
         company: &Arc<Company>,
         key: RowKey,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        let _reading = company.retiring.read().await;
+        let _reading = company.read();
         {
             let state = company.state.lock();
             state.alive()?;
@@ -120,8 +120,23 @@ impl Inner {
         // It may have been written meanwhile.
         Ok(match state.rows.get(&key) {
             Some(row) => row.value.as_ref().map(|value| value.to_vec()),
+            None if state.is_hidden(&key) => None,
             None => stored.remove(&0),
         })
+    }
+}
+
+/// The longest key, in bytes: an entry of an index has to fit a third of a page of PostgreSQL.
+const LONGEST_KEY: usize = 2_600;
+
+/// Refuses a key that PostgreSQL would refuse with everything that is written beside it.
+pub(crate) fn check_length(key: &[u8]) -> Result<(), StoreError> {
+    match key.len() {
+        0..=LONGEST_KEY => Ok(()),
+        length => Err(StoreError::Io {
+            action: "writing",
+            message: format!("a key has {length} bytes, and at most {LONGEST_KEY} are kept"),
+        }),
     }
 }
 
@@ -137,6 +152,7 @@ enum Queued {
     Done(Commit),
     Conflict(usize),
     Behind(usize),
+    Again,
 }
 
 /// Whether rows of a kind count as what a company has.
@@ -150,12 +166,14 @@ fn queue(
     homes: &BTreeMap<i64, Arc<Company>>,
     writer: &Arc<Company>,
     changes: &[Change],
-    places: &[(i64, RowKey)],
-    stored: &BTreeMap<usize, Vec<u8>>,
+    (places, stored, epoch): (&[(i64, RowKey)], &BTreeMap<usize, Vec<u8>>, u64),
 ) -> Result<Queued, StoreError> {
     // In the order of their numbers, as everywhere.
     let mut states: BTreeMap<i64, MutexGuard<'_, State>> =
         homes.iter().map(|(id, company)| (*id, company.state.lock())).collect();
+    if states.get(&HOST).is_some_and(|state| state.epoch != epoch) {
+        return Ok(Queued::Again);
+    }
     for (id, state) in &states {
         state.alive()?;
         let writes = |(place, change): (&(i64, RowKey), &Change)| {
@@ -193,7 +211,7 @@ fn queue(
         }
         let (company, key) = &places[at];
         let other = states.get(company).and_then(|state| state.rows.get(key));
-        if let Some(row) = other.filter(|row| row.lane != writer.lane) {
+        if let Some(row) = other.filter(|row| row.lane != writer.lane && !row.is_committed) {
             return Ok(Queued::Behind(row.lane));
         }
     }

@@ -155,7 +155,7 @@ impl Instance {
             grants: Arc::clone(&setup.grants),
             limits: setup.limits,
             deadline: Instant::now() + Duration::from_millis(setup.limits.call_timeout_ms),
-            storage: setup.storage.clone(),
+            storage: setup.storage.clone().map(BindingStorage::for_instance),
             embedder: setup.embeddings.clone(),
             metered: Vec::new(),
             reports: 0,
@@ -197,6 +197,9 @@ impl Instance {
     pub(super) fn arm(&mut self, deadline: Instant) {
         let state = self.store.data_mut();
         state.deadline = deadline;
+        if let Some(storage) = &state.storage {
+            storage.begin_call();
+        }
         state.computing.begin();
         state.limiter.forget_hit();
         state.metered.clear();

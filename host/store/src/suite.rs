@@ -185,6 +185,10 @@ impl Blocking {
     pub fn used(&self) -> StorageSize {
         self.0.used()
     }
+
+    pub fn begin_call(&self) {
+        self.0.begin_call();
+    }
 }
 
 fn next(store: &dyn Store, company: &CompanyId) -> u64 {

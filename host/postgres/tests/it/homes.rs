@@ -176,7 +176,9 @@ fn an_operation_does_not_end_in_a_company_that_was_loaded_again() {
     make(&second, &[row("acme", Table::Events, b"a", Some(b"1"))]).unwrap();
     storage.apply(vec![put(b"k", b"lost")]).unwrap();
     assert!(block_on(first.commit()).is_err(), "the other one is the home");
-    // The first one takes it over again.
+    // The first one takes it over again. The guest's call does not go on, its next one does.
+    assert!(storage.get(b"k").is_err());
+    storage.begin_call();
     assert_eq!(storage.get(b"k").unwrap(), None);
     capture.outcome = Outcome::Succeeded;
     let ended = block_on(first.write_operation(Arc::new(capture.clone()), Vec::new()));

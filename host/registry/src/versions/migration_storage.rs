@@ -2,6 +2,7 @@
 //! kept in memory until all of them are made in one step.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::sync::Mutex;
@@ -44,12 +45,12 @@ impl Writes {
 
 /// Storage, and writes that are not made yet.
 pub(super) struct MigrationStorage {
-    below: std::sync::Arc<dyn BindingStorage>,
+    below: Arc<dyn BindingStorage>,
     writes: Mutex<Writes>,
 }
 
 impl MigrationStorage {
-    pub(super) fn new(below: std::sync::Arc<dyn BindingStorage>) -> Self {
+    pub(super) fn new(below: Arc<dyn BindingStorage>) -> Self {
         Self { below, writes: Mutex::default() }
     }
 
@@ -143,12 +144,14 @@ impl BindingStorage for MigrationStorage {
     fn used(&self) -> StorageSize {
         self.below.used()
     }
+
+    fn for_instance(self: Arc<Self>) -> Arc<dyn BindingStorage> {
+        self
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use memhost_store::{MemoryStore, Partitions};
 

@@ -121,4 +121,8 @@ impl BindingStorage for Partition {
     fn used(&self) -> StorageSize {
         self.entries.lock().used
     }
+
+    fn for_instance(self: Arc<Self>) -> Arc<dyn BindingStorage> {
+        self
+    }
 }

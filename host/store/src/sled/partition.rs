@@ -315,4 +315,8 @@ impl BindingStorage for Partition {
     fn used(&self) -> StorageSize {
         *self.used.lock()
     }
+
+    fn for_instance(self: Arc<Self>) -> Arc<dyn BindingStorage> {
+        self
+    }
 }
