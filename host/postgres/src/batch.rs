@@ -127,7 +127,8 @@ const RECORDS: &str = "INSERT INTO operations (company, number, id, home_token, 
      FROM unnest($1::bigint[], $2::bigint[], $3::uuid[], $4::bigint[], $5::bigint[], $6::text[], \
        $7::text[], $8::bigint[], $9::text[], $10::text[], $11::text[], $12::text[], $13::uuid[], \
        $14::text[], $15::text[], $16::text[], $17::boolean[], $18::text[], $19::text[], \
-       $20::text[], $21::bytea[], $22::boolean[]) AS w(company, number, id, home_token, started_us, kind, outcome, \
+       $20::text[], $21::bytea[], $22::boolean[]) \
+       AS w(company, number, id, home_token, started_us, kind, outcome, \
        count, agent, project, session, binding_key, binding_id, provider, hook, source, \
        keeps_text, issues, runs, records, record, is_again) \
      WHERE NOT is_again OR EXISTS (SELECT 1 FROM operations o WHERE o.company = w.company \

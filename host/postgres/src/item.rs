@@ -44,7 +44,7 @@ pub(crate) struct Item {
     pub(crate) parts: Vec<Part>,
     pub(crate) rows: Vec<Row>,
     pub(crate) record: Option<Record>,
-    /// The rows of a company and kind below a prefix, which are deleted after the rows were written.
+    /// The rows of a company and kind below a prefix. They are deleted after rows were written.
     pub(crate) removed: Vec<(i64, RowKey)>,
     pub(crate) reply: oneshot::Sender<Result<(), StoreError>>,
 }

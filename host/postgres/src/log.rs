@@ -13,11 +13,11 @@ use crate::company::{Company, State};
 use crate::error::{again, failed};
 use crate::facets::column;
 use crate::item::{Item, Record, Replaces, Row};
-use crate::place::{kind, split};
+use crate::place::{HOST, kind, split};
 use crate::store::{Inner, PostgresStore};
 use crate::tables::{check_length, prefix_bytes};
 use memhost_store::{
-    Commit, LogPage, OperationLog, StoreError, TableWrite, check_sum_row, decode, encode,
+    Commit, LogPage, OperationLog, StoreError, Table, TableWrite, check_sum_row, decode, encode,
 };
 use memhost_types::limits::MAX_PAGE_BYTES;
 use memhost_types::{
@@ -287,19 +287,26 @@ impl Inner {
         for TableWrite { table, key, new } in beside {
             let (name, rest) = split(table, &key);
             check_length(rest)?;
-            // It is written in the company's lane, and another one has its own order.
-            if name.as_ref() != Some(&operation.company_id) {
-                let what = format!("row of `{}` beside an operation", table.name());
-                let message = "it belongs to another company or to none".to_owned();
-                return Err(StoreError::Corrupt { what, message });
-            }
-            let home = &company;
+            // It is written in the company's lane, and another one has its own order. Of the host's
+            // rows that is right for marks only, which are as true in any order.
+            let home = match &name {
+                Some(name) if *name == operation.company_id => &company,
+                None if table == Table::Host => self.own(),
+                _ => {
+                    let what = format!("row of `{}` beside an operation", table.name());
+                    let message = "it belongs to another company or to none".to_owned();
+                    return Err(StoreError::Corrupt { what, message });
+                }
+            };
             let value: Option<Arc<[u8]>> = new.map(Arc::from);
             let prefix_bytes = prefix_bytes(table, home);
             let key = (kind(table), rest.to_vec());
             rows.push((table, Row { company: home.id, key, value, prefix_bytes }));
         }
         let number = operation.id.sequence();
+        let of_host = |row: &Row| row.company == HOST;
+        // The host's own lock is taken before those of companies, as everywhere.
+        let mut host = rows.iter().any(|(_, row)| of_host(row)).then(|| self.own().state.lock());
         let mut state = company.state.lock();
         admit(&state, &operation, &rows)?;
         let record = i64::try_from(record_prefix(company.prefix_bytes()) + bytes.len());
@@ -319,14 +326,23 @@ impl Inner {
         });
         let more = i64::try_from(more.sum::<usize>()).unwrap_or(i64::MAX);
         let part = state.begin(&company, growth.saturating_add(more));
-        for (_, row) in &rows {
+        let mut parts = Vec::with_capacity(2);
+        if let Some(host) = &mut host {
+            let part = host.begin(self.own(), 0);
+            for (_, row) in rows.iter().filter(|(_, row)| of_host(row)) {
+                host.show(&part, company.lane, row.key.clone(), row.value.clone());
+            }
+            parts.push(part);
+        }
+        for (_, row) in rows.iter().filter(|(_, row)| !of_host(row)) {
             state.show(&part, company.lane, row.key.clone(), row.value.clone());
         }
         state.show_operation(&part, Arc::clone(&operation));
+        parts.push(part);
         let (reply, commit) = Commit::pair();
         let record = Record { company: Arc::clone(&company), operation, bytes, replaces };
         self.lane(&company).write(Item {
-            parts: vec![part],
+            parts,
             rows: rows.into_iter().map(|(_, row)| row).collect(),
             record: Some(record),
             removed: Vec::new(),
@@ -363,11 +379,7 @@ impl Inner {
 
 /// Refuses what a closed company must not have any more, and the end of an operation that was cut
 /// short.
-fn admit(
-    state: &State,
-    operation: &Operation,
-    rows: &[(memhost_store::Table, Row)],
-) -> Result<(), StoreError> {
+fn admit(state: &State, operation: &Operation, rows: &[(Table, Row)]) -> Result<(), StoreError> {
     state.alive()?;
     let (number, company) = (operation.id.sequence(), operation.company_id.clone());
     if operation.outcome != Outcome::Interrupted && state.interrupted.contains(&number) {

@@ -143,8 +143,9 @@ impl Maintenance for PostgresStore {
 
 /// Removes a company's rows and operations, and what they count. Its numbers continue. Answers how
 /// many there were, and the bytes that they counted.
-const ERASE: &str = "WITH rows AS (DELETE FROM entries WHERE company = $1 RETURNING CASE WHEN kind = \
-       ANY($4) THEN $3::bigint + octet_length(key) + octet_length(value) ELSE 0 END AS bytes), \
+const ERASE: &str = "WITH rows AS (DELETE FROM entries WHERE company = $1 \
+       RETURNING CASE WHEN kind = ANY($4) \
+         THEN $3::bigint + octet_length(key) + octet_length(value) ELSE 0 END AS bytes), \
      log AS (DELETE FROM operations WHERE company = $1 \
        RETURNING $3::bigint + 9 + octet_length(record) AS bytes), \
      gone AS (SELECT bytes FROM rows UNION ALL SELECT bytes FROM log), \
