@@ -287,8 +287,8 @@ impl Inner {
         for TableWrite { table, key, new } in beside {
             let (name, rest) = split(table, &key);
             check_length(rest)?;
-            // It is written in the company's lane, and another one has its own order. Of the host's
-            // rows that is right for marks only, which are as true in any order.
+            // It is written in the company's lane, and another one has its own order. A mark of the
+            // host is as true in any order.
             let home = match &name {
                 Some(name) if *name == operation.company_id => &company,
                 None if table == Table::Host => self.own(),

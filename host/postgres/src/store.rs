@@ -19,8 +19,8 @@ use crate::place::HOST;
 use memhost_store::{Commit, LocalLeases, LocalLocks, StoreError, interrupted_at_start};
 use memhost_types::{CompanyId, Operation};
 
-/// Operations that were cut short and are remembered of a company, the newest of them. The end of an
-/// older one is refused by the statement that writes records.
+/// How many operations of a company that were cut short are remembered, the newest of them. The end
+/// of an older one is refused by the statement that writes records.
 const MOST_CUT: i64 = 10_000;
 
 /// How a store on PostgreSQL is opened.
