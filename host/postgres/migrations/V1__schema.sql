@@ -25,7 +25,7 @@ CREATE TABLE lanes (
     PRIMARY KEY (host, lane)
 );
 
--- Small rows. The company 0 is the host itself.
+-- Small rows. The company 0 is the host itself. Values are bytes: `jsonb` refuses \u0000.
 CREATE TABLE entries (
     company bigint NOT NULL,
     kind smallint NOT NULL,
