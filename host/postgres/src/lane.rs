@@ -226,10 +226,12 @@ impl Task {
                     Box::pin(self.write(items)).await;
                     return Box::pin(self.write(rest)).await;
                 }
-                return self.give_up(items, StoreError::Io { action: "writing", message });
+                let why = StoreError::Io { action: "writing", message };
+                return self.give_up(items, &why);
             }
             if begun.elapsed() >= PATIENCE {
-                return self.give_up(items, StoreError::Unavailable { action: "writing", message });
+                let why = StoreError::Unavailable { action: "writing", message };
+                return self.give_up(items, &why);
             }
             tracing::warn!(message, "a batch is written again");
             tokio::time::sleep(pause).await;
@@ -237,7 +239,7 @@ impl Task {
         }
     }
 
-    fn give_up(&mut self, items: Vec<Item>, why: StoreError) {
+    fn give_up(&mut self, items: Vec<Item>, why: &StoreError) {
         tracing::error!(%why, items = items.len(), "a batch was given up");
         (self.sums, self.costs) = (Sums::default(), Costs::default());
         self.last_failure = Some((Instant::now(), why.clone()));

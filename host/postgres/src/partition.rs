@@ -33,6 +33,7 @@ struct Partition {
     token: AtomicI64,
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "`map_err` gives it away")]
 fn broken(error: StoreError) -> StorageError {
     StorageError::Failed(format!("the host's store failed: {error}"))
 }

@@ -85,7 +85,8 @@ impl Tables for PostgresStore {
             let epoch = self.0.own().state.lock().epoch;
             let wanted = not_waiting(&homes, &places);
             let stored = self.0.stored(&places, &wanted).await?;
-            let queued = queue(&self.0, &homes, &writer, changes, (&places, &stored, epoch))?;
+            let present = Present { places: &places, stored: &stored, epoch };
+            let queued = queue(&self.0, &homes, &writer, changes, present)?;
             drop(reading);
             match queued {
                 Queued::Done(commit) => return Ok(Transacted::Done(commit)),
@@ -148,6 +149,16 @@ fn not_waiting(homes: &BTreeMap<i64, Arc<Company>>, places: &[(i64, RowKey)]) ->
     places.iter().enumerate().filter(|(_, place)| !waits(place)).map(|(at, _)| at).collect()
 }
 
+/// What was read for changes.
+struct Present<'a> {
+    /// The place of each change.
+    places: &'a [(i64, RowKey)],
+    /// The database's rows, by the number of their change.
+    stored: &'a BTreeMap<usize, Vec<u8>>,
+    /// The epoch of the host's own rows when they were read.
+    epoch: u64,
+}
+
 enum Queued {
     Done(Commit),
     Conflict(usize),
@@ -166,7 +177,7 @@ fn queue(
     homes: &BTreeMap<i64, Arc<Company>>,
     writer: &Arc<Company>,
     changes: &[Change],
-    (places, stored, epoch): (&[(i64, RowKey)], &BTreeMap<usize, Vec<u8>>, u64),
+    Present { places, stored, epoch }: Present<'_>,
 ) -> Result<Queued, StoreError> {
     // In the order of their numbers, as everywhere.
     let mut states: BTreeMap<i64, MutexGuard<'_, State>> =

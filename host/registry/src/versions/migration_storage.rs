@@ -174,6 +174,7 @@ mod tests {
                 StorageWrite::Delete(b"k\x06".to_vec()),
                 put(b"k\xff", b"last"),
             ])
+            .await
             .unwrap();
         assert!(storage.compare_and_swap(b"k\x07", Some(&[7]), Some(b"swapped")).await.unwrap());
         assert!(!storage.compare_and_swap(b"k\x05", Some(&[5]), None).await.unwrap());
@@ -207,13 +208,13 @@ mod tests {
     #[tokio::test]
     async fn more_than_is_held_in_memory_is_refused_and_the_rest_stays() {
         let storage = migration().await;
-        storage.apply(vec![put(b"a", &vec![0; MAX_BYTES - 10])]).unwrap();
-        let error = storage.apply(vec![put(b"c", &[3; 20])]).unwrap_err();
+        storage.apply(vec![put(b"a", &vec![0; MAX_BYTES - 10])]).await.unwrap();
+        let error = storage.apply(vec![put(b"c", &[3; 20])]).await.unwrap_err();
         assert!(matches!(&error, StorageError::LimitExceeded(_)), "{error}");
-        assert!(storage.compare_and_swap(b"d", None, Some(&[3; 20])).is_err());
+        assert!(storage.compare_and_swap(b"d", None, Some(&[3; 20])).await.is_err());
         // What is written over counts once.
         storage.apply(vec![put(b"a", b"1")]).await.unwrap();
-        storage.apply(vec![put(b"c", &[3; 20])]).unwrap();
+        storage.apply(vec![put(b"c", &[3; 20])]).await.unwrap();
         assert_eq!(storage.take_writes().await.len(), 2);
     }
 

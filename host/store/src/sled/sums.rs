@@ -293,7 +293,7 @@ mod tests {
         let rows = rows(&store.trees, store.log.as_ref().unwrap(), &company, day, next).unwrap();
         let of_day = |wanted: Date| rows.iter().filter(move |(key, _)| key.day == wanted);
         assert_eq!((of_day(day).count(), of_day(next).count()), (MOST_SUM_ROWS + 1, 3));
-        let (_, others) = rows.iter().find(|(key, _)| key.provider == OTHERS).unwrap();
+        let (_, others) = rows.iter().find(|(key, _)| key.provider == "other").unwrap();
         assert_eq!(others.counts.operations, 40);
         assert_eq!(
             of_day(day).map(|(_, sums)| sums.counts.operations).sum::<u64>(),

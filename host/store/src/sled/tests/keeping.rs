@@ -110,7 +110,7 @@ fn a_backup_holds_what_was_stored_at_its_end_although_writing_went_on() {
     for n in 0..KEYS {
         drop(block_on(store.transact(&[change(n, b"old")])).unwrap());
     }
-    let storage = Blocking::open(&store, b"acme\0aaaaaaaaaaaaaaaa", size(1 << 20, 1_000));
+    let storage = Blocking::open(&*store, b"acme\0aaaaaaaaaaaaaaaa", size(1 << 20, 1_000));
     storage.apply(vec![put(b"k", b"old")]).unwrap();
     let (is_over, steps) = (AtomicBool::new(false), AtomicU32::new(0));
     let file = directory.path().join("backup");
