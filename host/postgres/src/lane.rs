@@ -198,7 +198,7 @@ impl Task {
                 Err(_) => {
                     let message = format!("no answer came within {} s", PATIENCE.as_secs());
                     return self
-                        .give_up(items, StoreError::Unavailable { action: "writing", message });
+                        .give_up(items, &StoreError::Unavailable { action: "writing", message });
                 }
             };
             // What is remembered may have been changed for a batch that was not written.
