@@ -49,7 +49,9 @@ fn start() -> Option<Server> {
         );
         return None;
     };
-    let directory = std::env::temp_dir().join(format!("memhost-postgres-{}", std::process::id()));
+    // Another user must reach it, and the path of a socket must be short.
+    let base = if is_root() { PathBuf::from("/tmp") } else { std::env::temp_dir() };
+    let directory = base.join(format!("memhost-postgres-{}", std::process::id()));
     let data = directory.join("data");
     std::fs::create_dir_all(&directory).unwrap();
     if is_root() {
