@@ -70,7 +70,7 @@ fn start() -> Option<Server> {
         programs.join("postgres").display(),
         data.display(),
         directory.display(),
-        data.display(),
+        directory.display(),
     );
     let log = std::fs::File::create(directory.join("log")).unwrap();
     let process = as_user(Path::new("/bin/sh"))
