@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Statement, Transaction};
 use uuid::Uuid;
 
@@ -175,12 +176,18 @@ pub(crate) async fn begin<'t>(
     (host, lane, number): (Uuid, i32, i64),
 ) -> Result<Transaction<'t>, Failure> {
     let transaction = client.transaction().await?;
-    transaction.batch_execute(BEGIN).await?;
-    if transaction.execute(&statements.lane, &[&host, &lane, &number]).await? == 0 {
-        return Err(Failure::Committed);
+    let place: [&(dyn ToSql + Sync); 3] = [&host, &lane, &number];
+    // They are sent together, and done one after the other.
+    let ((), numbered, lost) = tokio::try_join!(
+        transaction.batch_execute(BEGIN),
+        transaction.execute(&statements.lane, &place),
+        fence(&transaction, statements, batch, host),
+    )?;
+    match (numbered, lost.is_empty()) {
+        (0, _) => Err(Failure::Committed),
+        (_, true) => Ok(transaction),
+        (_, false) => Err(Failure::NotHome(lost)),
     }
-    fence(&transaction, statements, batch, host).await?;
-    Ok(transaction)
 }
 
 /// Commits a batch.
@@ -205,20 +212,19 @@ pub(crate) async fn commit(
     Ok(held)
 }
 
-/// Holds up whoever takes a company over until this transaction has ended, and fails where somebody
-/// has.
+/// Holds up whoever takes a company over until this transaction has ended. Answers the companies
+/// that somebody has taken over.
 async fn fence(
     transaction: &Transaction<'_>,
     statements: &Statements,
     batch: &Batch<'_>,
     host: Uuid,
-) -> Result<(), Failure> {
+) -> Result<Vec<i64>, tokio_postgres::Error> {
     let companies: Vec<i64> = batch.homes.keys().copied().collect();
     let tokens: Vec<i64> = batch.homes.values().copied().collect();
     let found = transaction.query(&statements.fence, &[&companies, &tokens, &host]).await?;
     let ours: Vec<i64> = found.iter().map(|row| row.get(0)).collect();
-    let lost: Vec<i64> = companies.into_iter().filter(|company| !ours.contains(company)).collect();
-    if lost.is_empty() { Ok(()) } else { Err(Failure::NotHome(lost)) }
+    Ok(companies.into_iter().filter(|company| !ours.contains(company)).collect())
 }
 
 fn whole(bytes: usize) -> i64 {
