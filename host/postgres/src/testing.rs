@@ -66,7 +66,7 @@ fn start() -> Option<Server> {
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     let shell = format!(
         "'{}' -D '{}' -k '{}' -c listen_addresses= -c max_connections=400 & child=$!; \
-         cat; kill -INT $child; wait $child; rm -rf '{}'",
+         cat; kill -QUIT $child; wait $child; rm -rf '{}'",
         programs.join("postgres").display(),
         data.display(),
         directory.display(),
