@@ -2,13 +2,13 @@
 //! and the batch's number.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
 
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Statement, Transaction};
 use uuid::Uuid;
 
 use crate::company::RowKey;
+use crate::connect::Address;
 use crate::facets::Facets;
 use crate::item::{Item, Record, Replaces, Row};
 use crate::place::HOST;
@@ -64,16 +64,28 @@ impl<'a> Batch<'a> {
         }
         batch
     }
-}
 
-impl<'a> Batch<'a> {
     /// Adds the rows that follow from its operations.
     pub(crate) fn derive(&mut self, derived: &'a [Row]) {
         self.rows.extend(derived.iter().map(|row| ((row.company, &row.key), row)));
     }
 }
 
-/// The statements of a lane's connection.
+/// A lane's connection.
+pub(crate) struct Connection {
+    pub(crate) client: Client,
+    pub(crate) statements: Statements,
+}
+
+impl Connection {
+    pub(crate) async fn open(address: &Address) -> Result<Self, tokio_postgres::Error> {
+        let (client, _) = address.connect().await?;
+        let statements = Statements::prepare(&client).await?;
+        Ok(Self { client, statements })
+    }
+}
+
+/// Its statements.
 pub(crate) struct Statements {
     fence: Statement,
     held: Statement,
@@ -154,7 +166,7 @@ const LANE: &str = "INSERT INTO lanes (host, lane, batch) VALUES ($1, $2, $3) \
      WHERE lanes.batch < excluded.batch";
 
 impl Statements {
-    pub(crate) async fn prepare(client: &Client) -> Result<Self, tokio_postgres::Error> {
+    async fn prepare(client: &Client) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
             fence: client.prepare(FENCE).await?,
             held: client.prepare(HELD).await?,
@@ -231,12 +243,6 @@ fn whole(bytes: usize) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-/// The bytes in front of an operation's record in the count of what a company has: its name, a
-/// zero byte, and a number with a letter.
-pub(crate) fn record_prefix(prefix_bytes: usize) -> usize {
-    prefix_bytes + 9
-}
-
 async fn held(
     transaction: &Transaction<'_>,
     statements: &Statements,
@@ -256,7 +262,7 @@ async fn held(
     let (mut owners, mut numbers) = (Vec::new(), Vec::new());
     let (mut lengths, mut fronts) = (Vec::new(), Vec::new());
     for ((company, number), record) in &batch.records {
-        let prefix = record_prefix(record.company.prefix_bytes());
+        let prefix = record.company.record_prefix();
         owners.push(*company);
         numbers.push(i64::try_from(*number).unwrap_or(i64::MAX));
         lengths.push(whole(prefix + record.bytes.len()));
@@ -394,10 +400,4 @@ async fn removed(
         transaction.execute(&statements.removed, &[company, kind, prefix, &end]).await?;
     }
     Ok(())
-}
-
-/// What a lane keeps of its connection.
-pub(crate) struct Connection {
-    pub(crate) client: Client,
-    pub(crate) statements: Arc<Statements>,
 }

@@ -77,24 +77,27 @@ impl Address {
         format!("{} at {}", self.config.get_dbname().unwrap_or("postgres"), hosts.join(","))
     }
 
-    /// A connection of its own.
-    pub(crate) async fn connect(&self) -> Result<Client, tokio_postgres::Error> {
+    /// A connection of its own, and the task that drives it until its client is dropped.
+    pub(crate) async fn connect(&self) -> Result<(Client, JoinHandle<()>), tokio_postgres::Error> {
         let (config, tls, tasks) = (self.config.clone(), self.tls.clone(), self.tasks.clone());
         let made = self.tasks.spawn(async move {
             match tls {
                 Some(tls) => {
                     let (client, connection) = config.connect(tls).await?;
-                    tasks.spawn(connection);
-                    Ok(client)
+                    Ok((client, tasks.spawn(drive(connection))))
                 }
                 None => {
                     let (client, connection) = config.connect(NoTls).await?;
-                    tasks.spawn(connection);
-                    Ok(client)
+                    Ok((client, tasks.spawn(drive(connection))))
                 }
             }
         });
-        made.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
+        match made.await {
+            Ok(connection) => connection,
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            // The runtime ends, and whoever asks with it.
+            Err(_) => std::future::pending().await,
+        }
     }
 
     /// Connections for reading, at most so many.
@@ -122,12 +125,13 @@ impl Connect for Connecting {
                 + '_,
         >,
     > {
-        Box::pin(async move {
-            let client = self.0.connect().await?;
-            // The pool ends this task with the connection. That one ends with its client.
-            Ok((client, self.0.tasks.spawn(async {})))
-        })
+        Box::pin(self.0.connect())
     }
+}
+
+/// Whoever uses the connection is told where it breaks.
+async fn drive(connection: impl Future<Output = Result<(), tokio_postgres::Error>>) {
+    let _ = connection.await;
 }
 
 /// An address without one of its parameters, and that parameter's value.
@@ -177,7 +181,7 @@ pub(crate) async fn prepare(address: &Address) -> Result<(), OpenError> {
         database: database.clone(),
         message: said(&error),
     };
-    let mut client = address.connect().await.map_err(unreachable)?;
+    let (mut client, _) = address.connect().await.map_err(unreachable)?;
     let row = client
         .query_one(
             "SELECT current_setting('server_version_num')::int, \

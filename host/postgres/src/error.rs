@@ -4,31 +4,16 @@ use deadpool_postgres::PoolError;
 use memhost_store::StoreError;
 use tokio_postgres::error::SqlState;
 
-/// Asks again where the connection broke: the pool has others, and reading twice changes nothing.
-macro_rules! again {
-    ($ask:expr) => {{
-        let mut tries = 0;
-        loop {
-            match $ask.await {
-                Err(memhost_store::StoreError::Unavailable { .. })
-                    if tries < crate::error::TRIES =>
-                {
-                    tries += 1;
-                }
-                answer => break answer,
-            }
-        }
-    }};
-}
-pub(crate) use again;
-
 /// Why a database cannot be used at all.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum OpenError {
     #[error("the address of the database cannot be read: {0}; write postgres://USER@HOST/DATABASE")]
     Address(String),
-    #[error("the certificates in {path} cannot be used: {message}")]
+    #[error(
+        "the certificates in {path} cannot be used: {message}; name a file of PEM certificates in \
+         `sslrootcert`"
+    )]
     Certificates { path: String, message: String },
     #[error(
         "the database {database} cannot be reached: {message}; check that it runs, and the address"
@@ -36,7 +21,10 @@ pub enum OpenError {
     Unreachable { database: String, message: String },
     #[error("the database {database} cannot keep memory: {why}")]
     Unfit { database: String, why: String },
-    #[error("the schema of the database {database} cannot be brought up to date: {message}")]
+    #[error(
+        "the schema of the database {database} cannot be brought up to date: {message}; check the \
+         rights of the user in its address"
+    )]
     Schema { database: String, message: String },
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -46,7 +34,7 @@ pub enum OpenError {
 pub(crate) fn failed(action: &'static str) -> impl Fn(tokio_postgres::Error) -> StoreError {
     move |error| match passes(&error) {
         true => StoreError::Unavailable { action, message: said(&error) },
-        false => StoreError::Io { action, message: said(&error) },
+        false => StoreError::Refused { action, message: said(&error) },
     }
 }
 
@@ -56,9 +44,6 @@ pub(crate) fn unavailable(action: &'static str) -> impl Fn(PoolError) -> StoreEr
         error => StoreError::Unavailable { action, message: error.to_string() },
     }
 }
-
-/// How often a question is repeated. Each time costs the pool one of its broken connections.
-pub(crate) const TRIES: usize = 3;
 
 /// What went wrong, with the server's own words where it has some.
 pub(crate) fn said(error: &tokio_postgres::Error) -> String {

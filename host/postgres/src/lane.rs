@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
-use crate::batch::{self, Batch, Connection, Failure, NewHeld, Statements};
+use crate::batch::{self, Batch, Connection, Failure, NewHeld};
 use crate::connect::Address;
 use crate::costs::Costs;
 use crate::error::{passes, said};
@@ -226,14 +226,14 @@ impl Task {
                     Box::pin(self.write(items)).await;
                     return Box::pin(self.write(rest)).await;
                 }
-                let why = StoreError::Io { action: "writing", message };
+                let why = StoreError::Refused { action: "writing", message };
                 return self.give_up(items, &why);
             }
             if begun.elapsed() >= PATIENCE {
                 let why = StoreError::Unavailable { action: "writing", message };
                 return self.give_up(items, &why);
             }
-            tracing::warn!(message, "a batch is written again");
+            tracing::warn!(why = message, "a batch is written again");
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
@@ -282,10 +282,7 @@ impl Task {
     }
 
     async fn attempt(&mut self, items: &[Item]) -> Result<NewHeld, Failure> {
-        let mut connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => self.connect().await?,
-        };
+        let mut connection = self.connection().await?;
         let done = self.transact(&mut connection, items).await;
         if !connection.client.is_closed() {
             self.connection = Some(connection);
@@ -307,18 +304,16 @@ impl Task {
         batch::commit(transaction, statements, &batch).await
     }
 
-    async fn connect(&self) -> Result<Connection, tokio_postgres::Error> {
-        let client = self.address.connect().await?;
-        let statements = Arc::new(Statements::prepare(&client).await?);
-        Ok(Connection { client, statements })
+    async fn connection(&mut self) -> Result<Connection, tokio_postgres::Error> {
+        match self.connection.take() {
+            Some(connection) => Ok(connection),
+            None => Connection::open(&self.address).await,
+        }
     }
 
     /// What the companies of items have by now, in bytes.
     async fn read_held(&mut self, items: &[Item]) -> Result<NewHeld, tokio_postgres::Error> {
-        let connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => self.connect().await?,
-        };
+        let connection = self.connection().await?;
         let companies: Vec<i64> =
             items.iter().flat_map(|item| &item.parts).map(|part| part.company.id).collect();
         let rows = connection

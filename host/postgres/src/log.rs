@@ -1,6 +1,6 @@
 //! The operation log.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -8,21 +8,14 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use tokio_postgres::types::ToSql;
 
-use crate::batch::record_prefix;
-use crate::company::{Company, State};
-use crate::error::{again, failed};
+use crate::company::Company;
 use crate::facets::column;
-use crate::item::{Item, Record, Replaces, Row};
-use crate::place::{HOST, kind, split};
 use crate::store::{Inner, PostgresStore};
-use crate::tables::{check_length, prefix_bytes};
 use memhost_store::{
-    Commit, LogPage, OperationLog, StoreError, Table, TableWrite, check_sum_row, decode, encode,
+    Commit, LogPage, OperationLog, StoreError, TableWrite, check_sum_row, decode, encode,
 };
 use memhost_types::limits::MAX_PAGE_BYTES;
-use memhost_types::{
-    CompanyId, Operation, OperationFilter, OperationId, Outcome, Rollup, RollupKey,
-};
+use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Rollup, RollupKey};
 
 #[async_trait]
 impl OperationLog for PostgresStore {
@@ -52,7 +45,12 @@ impl OperationLog for PostgresStore {
     }
 
     fn write_operation(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit {
-        self.0.write_operation(operation, beside, None).unwrap_or_else(Commit::failed)
+        let Some(company) = self.0.loaded(&operation.company_id) else {
+            let company = operation.company_id.clone();
+            return Commit::failed(StoreError::NotHome { company });
+        };
+        let written = self.0.write_record(&company, operation, beside, None);
+        written.unwrap_or_else(Commit::failed)
     }
 
     fn is_behind(&self, company: &CompanyId) -> bool {
@@ -81,15 +79,9 @@ impl OperationLog for PostgresStore {
         if let Some(operation) = waiting() {
             return Ok((operation.id == id).then(|| Operation::clone(&operation)));
         }
+        let sql = "SELECT record FROM operations WHERE company = $1 AND number = $2 AND id = $3";
         let number = whole(id.sequence());
-        let client = self.0.reader("reading").await?;
-        let row = client
-            .query_opt(
-                "SELECT record FROM operations WHERE company = $1 AND number = $2 AND id = $3",
-                &[&home.id, &number, &id.uuid()],
-            )
-            .await
-            .map_err(failed("reading"))?;
+        let row = self.0.ask_one("reading", sql, &[&home.id, &number, &id.uuid()]).await?;
         if let Some(operation) = waiting() {
             return Ok((operation.id == id).then(|| Operation::clone(&operation)));
         }
@@ -106,7 +98,7 @@ impl OperationLog for PostgresStore {
         let Some(home) = self.0.find(company).await? else { return Ok(LogPage::default()) };
         let _reading = home.read();
         let before = before.unwrap_or(u64::MAX);
-        let (stored, is_all) = again!(self.0.find_operations(&home, filter, before, limit))?;
+        let (stored, is_all) = self.0.find_operations(&home, filter, before, limit).await?;
         let first = stored.last().map(|(number, _)| *number);
         let mut found: BTreeMap<u64, Operation> = BTreeMap::new();
         for (number, operation) in stored {
@@ -147,34 +139,23 @@ impl OperationLog for PostgresStore {
     ) -> Result<Option<u64>, StoreError> {
         let Some(home) = self.0.find(company).await? else { return Ok(None) };
         self.0.reach(&home).await?;
-        let client = self.0.reader("reading").await?;
-        let skipped = whole(count.saturating_sub(1));
-        let row = client
-            .query_opt(
-                "SELECT number FROM operations WHERE company = $1 AND outcome <> 'refused' \
-                 ORDER BY number DESC OFFSET $2 LIMIT 1",
-                &[&home.id, &skipped],
-            )
-            .await
-            .map_err(failed("reading"))?;
+        let sql = "SELECT number FROM operations WHERE company = $1 AND outcome <> 'refused' \
+                   ORDER BY number DESC OFFSET $2 LIMIT 1";
+        let newer = whole(count.saturating_sub(1));
+        let row = self.0.ask_one("reading", sql, &[&home.id, &newer]).await?;
         Ok(row.map(|row| number_in(&row, 0)))
     }
 
     async fn operation_range(&self, company: &CompanyId) -> Result<Option<(u64, u64)>, StoreError> {
         let Some(home) = self.0.find(company).await? else { return Ok(None) };
         self.0.reach(&home).await?;
-        let client = self.0.reader("reading").await?;
-        let row = client
-            .query_one(
-                "SELECT \
-                 (SELECT number FROM operations WHERE company = $1 ORDER BY number LIMIT 1), \
-                 (SELECT number FROM operations WHERE company = $1 ORDER BY number DESC LIMIT 1)",
-                &[&home.id],
-            )
-            .await
-            .map_err(failed("reading"))?;
-        let (first, last): (Option<i64>, Option<i64>) = (row.get(0), row.get(1));
-        Ok(first.zip(last).map(|(first, last)| (number(first), number(last))))
+        let sql = "SELECT min(number), max(number) FROM operations WHERE company = $1";
+        let row = self.0.ask_one("reading", sql, &[&home.id]).await?;
+        let ends = row.and_then(|row| {
+            let (first, last): (Option<i64>, Option<i64>) = (row.get(0), row.get(1));
+            Some((number(first?), number(last?)))
+        });
+        Ok(ends)
     }
 
     async fn first_operation_at(
@@ -184,15 +165,9 @@ impl OperationLog for PostgresStore {
     ) -> Result<u64, StoreError> {
         let Some(home) = self.0.find(company).await? else { return Ok(1) };
         self.0.reach(&home).await?;
-        let client = self.0.reader("reading").await?;
-        let row = client
-            .query_opt(
-                "SELECT number FROM operations WHERE company = $1 AND started_us >= $2 \
-                 ORDER BY started_us, number LIMIT 1",
-                &[&home.id, &first_microsecond(moment)],
-            )
-            .await
-            .map_err(failed("reading"))?;
+        let sql = "SELECT number FROM operations WHERE company = $1 AND started_us >= $2 \
+                   ORDER BY started_us, number LIMIT 1";
+        let row = self.0.ask_one("reading", sql, &[&home.id, &first_microsecond(moment)]).await?;
         Ok(row.map_or_else(|| home.state.lock().last + 1, |row| number_in(&row, 0)))
     }
 
@@ -205,8 +180,7 @@ impl OperationLog for PostgresStore {
         let Some(home) = self.0.find(company).await? else { return Ok(Vec::new()) };
         // A sum says not which operations are in it, so nothing of them may wait.
         self.0.reach(&home).await?;
-        let client = self.0.reader("reading").await?;
-        crate::sums::of_days(&client, &home, company, (since, until)).await
+        self.0.sums_of_days(&home, company, (since, until)).await
     }
 
     async fn trim_operations(&self, company: &CompanyId, below: u64) -> Result<u64, StoreError> {
@@ -223,7 +197,7 @@ impl OperationLog for PostgresStore {
         let home = self.0.home(company).await?;
         self.0.set_last_number(&home, 0).await?;
         let mut state = home.state.lock();
-        (state.last, state.given) = (0, std::collections::BTreeSet::new());
+        (state.last, state.given) = (0, BTreeSet::new());
         Ok(())
     }
 
@@ -245,7 +219,7 @@ impl OperationLog for PostgresStore {
             state.given.insert(number);
         }
         self.0.admit(&home).await;
-        self.0.write_operation(Arc::new(operation), Vec::new(), Some(counted)).map(drop)
+        self.0.write_record(&home, Arc::new(operation), Vec::new(), Some(counted)).map(drop)
     }
 }
 
@@ -268,89 +242,7 @@ fn number_in(row: &tokio_postgres::Row, column: usize) -> u64 {
     number(row.get(column))
 }
 
-/// The company that a number was taken of is not served here any more.
-fn not_home(company: &CompanyId) -> StoreError {
-    StoreError::NotHome { company: company.clone() }
-}
-
 impl Inner {
-    fn write_operation(
-        &self,
-        operation: Arc<Operation>,
-        beside: Vec<TableWrite>,
-        imported: Option<u64>,
-    ) -> Result<Commit, StoreError> {
-        let company = self.loaded(&operation.company_id);
-        let company = company.ok_or_else(|| not_home(&operation.company_id))?;
-        let bytes = encode("operation", &*operation)?;
-        let mut rows = Vec::with_capacity(beside.len());
-        for TableWrite { table, key, new } in beside {
-            let (name, rest) = split(table, &key);
-            check_length(rest)?;
-            // It is written in the company's lane, and another one has its own order. A mark of the
-            // host is as true in any order.
-            let home = match &name {
-                Some(name) if *name == operation.company_id => &company,
-                None if table == Table::Host => self.own(),
-                _ => {
-                    let what = format!("row of `{}` beside an operation", table.name());
-                    let message = "it belongs to another company or to none".to_owned();
-                    return Err(StoreError::Corrupt { what, message });
-                }
-            };
-            let value: Option<Arc<[u8]>> = new.map(Arc::from);
-            let prefix_bytes = prefix_bytes(table, home);
-            let key = (kind(table), rest.to_vec());
-            rows.push((table, Row { company: home.id, key, value, prefix_bytes }));
-        }
-        let number = operation.id.sequence();
-        let of_host = |row: &Row| row.company == HOST;
-        // The host's own lock is taken before those of companies, as everywhere.
-        let mut host = rows.iter().any(|(_, row)| of_host(row)).then(|| self.own().state.lock());
-        let mut state = company.state.lock();
-        admit(&state, &operation, &rows)?;
-        let record = i64::try_from(record_prefix(company.prefix_bytes()) + bytes.len());
-        let mut growth = record.unwrap_or(i64::MAX);
-        let mut replaces = Replaces::Unknown;
-        let was_open = state.open.remove(&number);
-        if state.given.remove(&number) || was_open.is_some() {
-            replaces = imported.map_or(Replaces::Unsummed, Replaces::Imported);
-        }
-        growth -= was_open.map_or(0, |bytes| whole(bytes as u64));
-        if operation.outcome == Outcome::InProgress {
-            state.open.insert(number, record_prefix(company.prefix_bytes()) + bytes.len());
-        }
-        // As if all rows were new: the commit says how much it was.
-        let more = rows.iter().filter_map(|(_, row)| {
-            Some(row.prefix_bytes? + row.key.1.len() + row.value.as_ref()?.len())
-        });
-        let more = i64::try_from(more.sum::<usize>()).unwrap_or(i64::MAX);
-        let part = state.begin(&company, growth.saturating_add(more));
-        let mut parts = Vec::with_capacity(2);
-        if let Some(host) = &mut host {
-            let part = host.begin(self.own(), 0);
-            for (_, row) in rows.iter().filter(|(_, row)| of_host(row)) {
-                host.show(&part, company.lane, row.key.clone(), row.value.clone());
-            }
-            parts.push(part);
-        }
-        for (_, row) in rows.iter().filter(|(_, row)| !of_host(row)) {
-            state.show(&part, company.lane, row.key.clone(), row.value.clone());
-        }
-        state.show_operation(&part, Arc::clone(&operation));
-        parts.push(part);
-        let (reply, commit) = Commit::pair();
-        let record = Record { company: Arc::clone(&company), operation, bytes, replaces };
-        self.lane(&company).write(Item {
-            parts,
-            rows: rows.into_iter().map(|(_, row)| row).collect(),
-            record: Some(record),
-            removed: Vec::new(),
-            reply,
-        });
-        Ok(commit)
-    }
-
     /// Operations of the database that match, newest first, and whether there are no more.
     async fn find_operations(
         &self,
@@ -362,11 +254,9 @@ impl Inner {
         let mut wanted = Wanted::of(home.id, before);
         wanted.filter(filter);
         let sql = wanted.sql(limit);
-        let client = self.reader("reading").await?;
-        let statement = client.prepare_cached(&sql).await.map_err(failed("reading"))?;
         let values: Vec<&(dyn ToSql + Sync)> =
             wanted.values.iter().map(|value| &**value as &(dyn ToSql + Sync)).collect();
-        let rows = client.query(&statement, &values).await.map_err(failed("reading"))?;
+        let rows = self.ask("reading", &sql, &values).await?;
         let bytes: usize = rows.iter().map(|row| row.get::<_, &[u8]>(1).len()).sum();
         let is_all = rows.len() <= limit && bytes <= MAX_PAGE_BYTES;
         let mut found = Vec::with_capacity(rows.len());
@@ -374,22 +264,6 @@ impl Inner {
             found.push((number_in(&row, 0), decode("operation", row.get(1))?));
         }
         Ok((found, is_all))
-    }
-}
-
-/// Refuses what a closed company must not have any more, and the end of an operation that was cut
-/// short.
-fn admit(state: &State, operation: &Operation, rows: &[(Table, Row)]) -> Result<(), StoreError> {
-    state.alive()?;
-    let (number, company) = (operation.id.sequence(), operation.company_id.clone());
-    if operation.outcome != Outcome::Interrupted && state.interrupted.contains(&number) {
-        return Err(StoreError::NotHome { company });
-    }
-    match state.closed {
-        Some(last) if number <= last || rows.iter().any(|(table, _)| table.is_of_company()) => {
-            Err(StoreError::Erased { company })
-        }
-        _ => Ok(()),
     }
 }
 

@@ -10,7 +10,7 @@ use tokio_postgres::{Row, Transaction};
 
 use crate::company::Company;
 use crate::error::failed;
-use crate::place::kind;
+use crate::place::{DUE, kind};
 use crate::store::{Inner, PostgresStore};
 use memhost_store::{
     BackupReport, Commit, Compacted, DiskState, Held, Maintenance, Store, StoreError, Table,
@@ -23,9 +23,9 @@ impl Store for PostgresStore {
     fn commit(&self) -> Commit {
         let (reply, commit) = Commit::pair();
         let store = Arc::clone(&self.0);
-        self.0.tasks().spawn(async move {
+        self.0.tasks.spawn(async move {
             let mut done = Ok(());
-            for lane in store.lanes() {
+            for lane in &store.lanes {
                 if let Some(error) = lane.reach().await {
                     done = Err(error);
                 }
@@ -40,16 +40,10 @@ impl Store for PostgresStore {
 impl Maintenance for PostgresStore {
     async fn companies(&self) -> Result<BTreeSet<CompanyId>, StoreError> {
         self.0.reach_all().await;
-        let client = self.0.reader("reading").await?;
-        let rows = client
-            .query(
-                "SELECT name FROM companies c WHERE \
-                   EXISTS (SELECT 1 FROM operations o WHERE o.company = c.id) OR \
-                   EXISTS (SELECT 1 FROM entries e WHERE e.company = c.id AND e.kind <> $1)",
-                &[&kind(Table::Due)],
-            )
-            .await
-            .map_err(failed("reading"))?;
+        let sql = "SELECT name FROM companies c WHERE \
+                     EXISTS (SELECT 1 FROM operations o WHERE o.company = c.id) OR \
+                     EXISTS (SELECT 1 FROM entries e WHERE e.company = c.id AND e.kind <> $1)";
+        let rows = self.0.ask("reading", sql, &[&DUE]).await?;
         Ok(rows.iter().filter_map(|row| row.get::<_, &str>(0).parse().ok()).collect())
     }
 
@@ -70,9 +64,8 @@ impl Maintenance for PostgresStore {
         let (last, front) = (home.state.lock().last, home.prefix_bytes());
         let last = i64::try_from(last).unwrap_or(i64::MAX);
         let front = i64::try_from(front).unwrap_or(i64::MAX);
-        let counted: Vec<i16> =
-            Table::ALL.iter().filter(|table| table.counts()).map(|table| kind(*table)).collect();
-        let row = self.0.fenced(&home, "erasing", ERASE, &[&last, &front, &counted]).await?;
+        let values: [&(dyn ToSql + Sync); 3] = [&last, &front, &counted_kinds()];
+        let row = self.0.fenced(&home, "erasing", ERASE, &values).await?;
         home.state.lock().erase(row.get(1));
         Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or(0))
     }
@@ -85,7 +78,7 @@ impl Maintenance for PostgresStore {
         let message = "a store on PostgreSQL is backed up with the tools of PostgreSQL, such as \
                        pg_basebackup with its archive of WAL"
             .to_owned();
-        Err(StoreError::Io { action: "writing the backup", message })
+        Err(StoreError::Refused { action: "writing the backup", message })
     }
 
     async fn compact(
@@ -107,23 +100,16 @@ impl Maintenance for PostgresStore {
 
     async fn verify(&self) -> Result<Vec<String>, StoreError> {
         self.0.reach_all().await;
-        let client = self.0.reader("reading").await?;
-        let (due, sums) = (kind(Table::Due), kind(Table::Sums));
         // What is derived is written in one transaction with what it is derived from, so only the
         // count of what each company has can be compared.
-        let rows = client
-            .query(
-                "SELECT c.name, c.held, \
-                   coalesce((SELECT sum(octet_length(c.name) + 1 + octet_length(e.key) \
-                     + octet_length(e.value)) FROM entries e WHERE e.company = c.id \
-                     AND e.kind < 100 AND e.kind NOT IN ($1, $2)), 0)::bigint \
-                   + coalesce((SELECT sum(octet_length(c.name) + 10 + octet_length(o.record)) \
-                     FROM operations o WHERE o.company = c.id), 0)::bigint \
-                 FROM companies c",
-                &[&due, &sums],
-            )
-            .await
-            .map_err(failed("reading"))?;
+        let sql = "SELECT c.name, c.held, \
+                     coalesce((SELECT sum(octet_length(c.name) + 1 + octet_length(e.key) \
+                       + octet_length(e.value)) FROM entries e WHERE e.company = c.id \
+                       AND e.kind = ANY($1)), 0)::bigint \
+                     + coalesce((SELECT sum(octet_length(c.name) + 10 + octet_length(o.record)) \
+                       FROM operations o WHERE o.company = c.id), 0)::bigint \
+                   FROM companies c";
+        let rows = self.0.ask("reading", sql, &[&counted_kinds()]).await?;
         let wrong = rows.iter().filter_map(|row| {
             let (name, held, found): (&str, i64, i64) = (row.get(0), row.get(1), row.get(2));
             (held != found).then(|| format!("{name} has {found} bytes, and {held} are counted"))
@@ -139,6 +125,11 @@ impl Maintenance for PostgresStore {
         // Nothing is derived later than in the transaction of what it is derived from.
         Ok((Vec::new(), None))
     }
+}
+
+/// The kinds of rows that count as what a company has.
+fn counted_kinds() -> Vec<i16> {
+    Table::ALL.iter().filter(|table| table.counts()).map(|table| kind(*table)).collect()
 }
 
 /// Removes a company's rows and operations, and what they count. Its numbers continue. Answers how
@@ -193,7 +184,7 @@ impl Inner {
         let found = transaction
             .query_opt(
                 "SELECT 1 FROM homes WHERE company = $1 AND host = $2 AND token = $3 FOR SHARE",
-                &[&home.id, &self.host(), &home.token],
+                &[&home.id, &self.id, &home.token],
             )
             .await
             .map_err(failed(action))?;
@@ -210,7 +201,7 @@ impl Inner {
     /// Removes the operations below a number. Those in progress stay, and so does the newest.
     pub(crate) async fn trim(&self, home: &Company, below: u64) -> Result<u64, StoreError> {
         let below = i64::try_from(below).unwrap_or(i64::MAX);
-        let front = i64::try_from(home.prefix_bytes() + 9).unwrap_or(0);
+        let front = i64::try_from(home.record_prefix()).unwrap_or(0);
         let row = self.fenced(home, "trimming", TRIM, &[&below, &front]).await?;
         home.state.lock().held -= row.get::<_, i64>(1);
         Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or(0))

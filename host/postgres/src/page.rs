@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tokio_postgres::types::ToSql;
+
 use crate::company::Company;
-use crate::error::{again, failed};
 use crate::place::{DUE, HOST, behind, join, split_company};
 use crate::store::Inner;
 use memhost_store::{StoreError, TablePage};
+use memhost_types::CompanyId;
 use memhost_types::limits::MAX_PAGE_BYTES;
 
 /// Companies that are looked at with one question of a scan over all of them.
@@ -50,7 +52,7 @@ impl Inner {
         most_bytes: usize,
     ) -> Result<Rows, StoreError> {
         let _reading = company.read();
-        let (stored, is_all) = again!(self.read(company.id, range, limit, most_bytes))?;
+        let (stored, is_all) = self.read(company.id, range, limit, most_bytes).await?;
         let last = stored.last().map(|(key, _)| key.clone());
         let mut merged: BTreeMap<Vec<u8>, Option<Vec<u8>>> =
             stored.into_iter().map(|(key, value)| (key, Some(value))).collect();
@@ -94,31 +96,19 @@ impl Inner {
         limit: usize,
         most_bytes: usize,
     ) -> Result<(Vec<(Vec<u8>, Vec<u8>)>, bool), StoreError> {
-        let client = self.reader("reading").await?;
         let end = behind(range.prefix);
         let count = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
         let most = i64::try_from(most_bytes).unwrap_or(i64::MAX);
-        let statement =
-            client.prepare_cached(&sql(end.is_some())).await.map_err(failed("reading"))?;
         let from = range.from.max(range.prefix);
-        let rows = match &end {
-            Some(end) => {
-                client.query(&statement, &[&company, &range.kind, &from, &count, &most, end]).await
-            }
-            None => client.query(&statement, &[&company, &range.kind, &from, &count, &most]).await,
-        };
+        let mut values: Vec<&(dyn ToSql + Sync)> =
+            vec![&company, &range.kind, &from, &count, &most];
+        values.extend(end.iter().map(|end| end as &(dyn ToSql + Sync)));
+        let rows = self.ask("reading", &sql(end.is_some()), &values).await?;
         let rows: Vec<(Vec<u8>, Vec<u8>)> =
-            rows.map_err(failed("reading"))?.iter().map(|row| (row.get(0), row.get(1))).collect();
+            rows.iter().map(|row| (row.get(0), row.get(1))).collect();
         let bytes: usize = rows.iter().map(|(_, value)| value.len()).sum();
         let is_all = rows.len() <= limit && bytes <= most_bytes;
         Ok((rows, is_all))
-    }
-
-    /// Waits until everything that was written before is committed.
-    pub(crate) async fn reach_all(&self) {
-        for lane in self.lanes() {
-            lane.reach().await;
-        }
     }
 
     /// A page of the rows of all companies: those of the host first, then those of companies in the
@@ -174,16 +164,10 @@ impl Inner {
         &self,
         kind: i16,
         from: i64,
-    ) -> Result<Vec<(i64, Option<memhost_types::CompanyId>)>, StoreError> {
-        let client = self.reader("reading").await?;
-        let rows = client
-            .query(
-                "SELECT id, name FROM companies c WHERE id >= $1 AND EXISTS (SELECT 1 FROM \
-                 entries e WHERE e.company = c.id AND e.kind = $2) ORDER BY id LIMIT $3",
-                &[&from, &kind, &COMPANIES_AT_ONCE],
-            )
-            .await
-            .map_err(failed("reading"))?;
+    ) -> Result<Vec<(i64, Option<CompanyId>)>, StoreError> {
+        let sql = "SELECT id, name FROM companies c WHERE id >= $1 AND EXISTS (SELECT 1 FROM \
+                   entries e WHERE e.company = c.id AND e.kind = $2) ORDER BY id LIMIT $3";
+        let rows = self.ask("reading", sql, &[&from, &kind, &COMPANIES_AT_ONCE]).await?;
         let mut all = Vec::with_capacity(rows.len() + 1);
         if from == HOST {
             all.push((HOST, None));
@@ -203,7 +187,6 @@ impl Inner {
         limit: usize,
     ) -> Result<TablePage, StoreError> {
         self.reach_all().await;
-        let client = self.reader("reading").await?;
         let from = cursor.unwrap_or(prefix).max(prefix);
         let end = behind(prefix).unwrap_or_else(|| vec![u8::MAX; 32]);
         let count = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
@@ -211,7 +194,7 @@ impl Inner {
             "SELECT key, value FROM entries WHERE kind = {DUE} AND key >= $1 AND key < $2 \
              ORDER BY key LIMIT $3"
         );
-        let rows = client.query(&sql, &[&from, &end, &count]).await.map_err(failed("reading"))?;
+        let rows = self.ask("reading", &sql, &[&from, &end, &count]).await?;
         let mut page = TablePage::default();
         for row in rows {
             if page.entries.len() == limit {

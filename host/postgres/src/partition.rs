@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
+use tokio_postgres::Row;
 
 use crate::company::{Company, RowKey};
-use crate::error::{again, failed};
-use crate::item::{Item, Row};
+use crate::item::{self, Item};
 use crate::page::Range;
 use crate::place::{SIZE, STATE, STORAGE, split_company};
 use crate::store::{Inner, PostgresStore};
@@ -146,13 +146,15 @@ impl Partition {
             let waits = |at: &usize| state.rows.contains_key(&places[*at].1);
             (0..places.len()).filter(|at| !waits(at)).collect()
         };
-        // Values are compared for a condition; for the others their lengths will do.
-        let lengths: HashMap<usize, (usize, Option<Vec<u8>>)> = match &swap {
-            Some(_) => {
-                let stored = self.store.stored(&places, &wanted).await?;
-                stored.into_iter().map(|(at, value)| (at, (value.len(), Some(value)))).collect()
-            }
-            None => again!(self.store.lengths(&places, &wanted))?,
+        // The value is compared for a condition. For the others their lengths will do.
+        let mut stored = None;
+        let lengths: HashMap<usize, usize> = if swap.is_some() {
+            stored = self.store.values(&places, &wanted).await?.remove(&0);
+            stored.iter().map(|value| (0, value.len())).collect()
+        } else {
+            let rows = self.store.of_rows("octet_length(e.value)", &places, &wanted).await?;
+            let length = |row: &Row| usize::try_from(row.get::<_, i32>(0)).unwrap_or(0);
+            rows.iter().map(|(place, row)| (*place, length(row))).collect()
         };
         let mut company = home.state.lock();
         company.alive()?;
@@ -163,10 +165,7 @@ impl Partition {
             let place = self.key(key);
             let is_met = match company.rows.get(&place) {
                 Some(row) => row.value.as_deref() == expected,
-                None => {
-                    let stored = lengths.get(&0).and_then(|(_, value)| value.as_deref());
-                    stored == expected
-                }
+                None => stored.as_deref() == expected,
             };
             if !is_met {
                 return Ok(None);
@@ -177,7 +176,7 @@ impl Partition {
         for (at, ((key, value), (_, place))) in changes.iter().zip(&places).enumerate() {
             let present = match company.rows.get(place) {
                 Some(row) => row.value.as_ref().map(|value| value.len()),
-                None => lengths.get(&at).map(|(length, _)| *length),
+                None => lengths.get(&at).copied(),
             };
             let size = |value: Option<usize>| value.map_or(0, |value| (key.len() + value) as u64);
             total.bytes = (total.bytes + size(value.as_ref().map(|value| value.len())))
@@ -197,7 +196,7 @@ impl Partition {
         for (key, value) in &rows {
             company.show(&part, home.lane, key.clone(), value.clone());
         }
-        let row = |(key, value)| Row { company: home.id, key, value, prefix_bytes: None };
+        let row = |(key, value)| item::Row { company: home.id, key, value, prefix_bytes: None };
         let (reply, commit) = Commit::pair();
         self.store.lane(&home).write(Item {
             parts: vec![part],
@@ -319,7 +318,7 @@ impl Partitions for PostgresStore {
             Ok(commit) => Ok(commit.unwrap_or_else(Commit::done)),
             Err(Refused::Store(error)) => Err(error),
             Err(Refused::Storage(error)) => {
-                Err(StoreError::Io { action: "writing", message: error.to_string() })
+                Err(StoreError::Refused { action: "writing", message: error.to_string() })
             }
         }
     }
@@ -347,37 +346,5 @@ impl Partitions for PostgresStore {
             reply,
         });
         Ok(commit)
-    }
-}
-
-impl Inner {
-    /// The lengths of rows that do not wait for their commit, by their place in `keys`.
-    async fn lengths(
-        &self,
-        keys: &[(i64, RowKey)],
-        wanted: &[usize],
-    ) -> Result<HashMap<usize, (usize, Option<Vec<u8>>)>, StoreError> {
-        if wanted.is_empty() {
-            return Ok(HashMap::new());
-        }
-        let picked = || wanted.iter().map(|place| &keys[*place]);
-        let companies: Vec<i64> = picked().map(|(company, _)| *company).collect();
-        let rests: Vec<&[u8]> = picked().map(|(_, (_, key))| key.as_slice()).collect();
-        let client = self.reader("reading").await?;
-        let rows = client
-            .query(
-                "SELECT w.place, (SELECT octet_length(e.value) FROM entries e WHERE e.company = \
-                 w.company AND e.kind = $3 AND e.key = w.key) \
-                 FROM unnest($1::bigint[], $2::bytea[]) WITH ORDINALITY AS w(company, key, place)",
-                &[&companies, &rests, &STORAGE],
-            )
-            .await
-            .map_err(failed("reading"))?;
-        let found = rows.iter().filter_map(|row| {
-            let place = usize::try_from(row.get::<_, i64>(0)).ok()?.checked_sub(1)?;
-            let length = usize::try_from(row.get::<_, Option<i32>>(1)?).ok()?;
-            Some((*wanted.get(place)?, (length, None)))
-        });
-        Ok(found.collect())
     }
 }

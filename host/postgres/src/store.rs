@@ -1,30 +1,33 @@
 //! The store: its companies, its lanes and its connections for reading.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
-use deadpool_postgres::{Object, Pool};
+use deadpool_postgres::Pool;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::Mutex as AsyncMutex;
+use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use crate::company::{Company, RowKey};
 use crate::connect::{self, Address};
-use crate::error::{OpenError, again, failed, unavailable};
-use crate::item::{Item, Record, Replaces};
+use crate::error::{OpenError, failed, unavailable};
 use crate::lane::Lane;
 use crate::place::HOST;
-use memhost_store::{Commit, LocalLeases, LocalLocks, StoreError, interrupted_at_start};
-use memhost_types::{CompanyId, Operation};
+use memhost_store::{LocalLeases, LocalLocks, StoreError};
+use memhost_types::CompanyId;
 
-/// How many operations of a company that were cut short are remembered, the newest of them. The end
-/// of an older one is refused by the statement that writes records.
-const MOST_CUT: i64 = 10_000;
+/// How often a question is repeated whose connection broke: the pool has others, and reading twice
+/// changes nothing.
+const TRIES: usize = 4;
+/// The statements that a connection keeps prepared. Filters of operations make many.
+const MOST_PREPARED: usize = 200;
 
 /// How a store on PostgreSQL is opened.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct PostgresOptions {
     /// `postgres://USER:PASSWORD@HOST/DATABASE?sslmode=…&sslrootcert=FILE`.
     pub address: String,
@@ -42,6 +45,19 @@ impl Default for PostgresOptions {
     }
 }
 
+/// Without the address, which has a password.
+impl fmt::Debug for PostgresOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { address: _, company_bytes, lanes, readers } = self;
+        formatter
+            .debug_struct("PostgresOptions")
+            .field("company_bytes", company_bytes)
+            .field("lanes", lanes)
+            .field("readers", readers)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A store on PostgreSQL. Where another store takes a company over, this one writes nothing of it
 /// any more, and its calls about the company fail with [`StoreError::NotHome`] until it takes the
 /// company over again.
@@ -50,16 +66,16 @@ pub struct PostgresStore(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
     /// Which host this is. A store that is opened again is another one.
-    host: Uuid,
+    pub(crate) id: Uuid,
     pool: Pool,
-    lanes: Vec<Lane>,
+    pub(crate) lanes: Vec<Lane>,
     /// Where the store's own tasks run.
-    tasks: Handle,
+    pub(crate) tasks: Handle,
     /// The host itself, as a company.
-    own: Arc<Company>,
-    companies: Mutex<HashMap<CompanyId, Arc<Company>>>,
+    pub(crate) own: Arc<Company>,
+    pub(crate) companies: Mutex<HashMap<CompanyId, Arc<Company>>>,
     /// Companies are loaded one after the other.
-    loading: AsyncMutex<()>,
+    pub(crate) loading: AsyncMutex<()>,
     pub(crate) quota: u64,
     pub(crate) jobs: Arc<LocalLeases>,
     pub(crate) deliveries: Arc<LocalLeases>,
@@ -75,11 +91,11 @@ impl PostgresStore {
     pub async fn open(options: PostgresOptions) -> Result<Self, OpenError> {
         let address = Address::parse(&options.address)?;
         connect::prepare(&address).await?;
-        let host = Uuid::new_v4();
+        let id = Uuid::new_v4();
         let count = options.lanes.max(1);
-        let lanes = (0..count).map(|number| Lane::start(address.clone(), host, number)).collect();
+        let lanes = (0..count).map(|number| Lane::start(address.clone(), id, number)).collect();
         Ok(Self(Arc::new(Inner {
-            host,
+            id,
             pool: address.pool(options.readers.max(1))?,
             lanes,
             tasks: Handle::current(),
@@ -95,194 +111,85 @@ impl PostgresStore {
 }
 
 impl Inner {
-    pub(crate) async fn reader(&self, action: &'static str) -> Result<Object, StoreError> {
+    /// A connection for reading, or for a transaction beside those of lanes.
+    pub(crate) async fn reader(
+        &self,
+        action: &'static str,
+    ) -> Result<deadpool_postgres::Object, StoreError> {
         self.pool.get().await.map_err(unavailable(action))
     }
 
-    pub(crate) fn own(&self) -> &Arc<Company> {
-        &self.own
-    }
-
-    /// A company that this host serves, if it is loaded.
-    pub(crate) fn loaded(&self, name: &CompanyId) -> Option<Arc<Company>> {
-        let found = self.companies.lock().get(name).map(Arc::clone)?;
-        let is_alive = found.state.lock().failed.is_none();
-        is_alive.then_some(found)
-    }
-
-    /// A company, which is made if there is none. This host is its home afterwards.
-    pub(crate) async fn home(&self, name: &CompanyId) -> Result<Arc<Company>, StoreError> {
-        match self.loaded(name) {
-            Some(company) => Ok(company),
-            None => again!(self.load(name, true))?.ok_or_else(|| StoreError::Corrupt {
-                what: format!("company {name}"),
-                message: "its row was removed while it was loaded".to_owned(),
-            }),
-        }
-    }
-
-    /// A company, if there is one. This host is its home afterwards.
-    pub(crate) async fn find(&self, name: &CompanyId) -> Result<Option<Arc<Company>>, StoreError> {
-        match self.loaded(name) {
-            Some(company) => Ok(Some(company)),
-            None => again!(self.load(name, false)),
-        }
-    }
-
-    /// The company of a name, or the host itself.
-    pub(crate) async fn home_of(
+    /// The rows of a question. It is asked again where the connection breaks, so a statement that
+    /// changes something must be as right the second time.
+    pub(crate) async fn ask(
         &self,
-        name: Option<&CompanyId>,
-    ) -> Result<Arc<Company>, StoreError> {
-        match name {
-            Some(name) => self.home(name).await,
-            None => Ok(Arc::clone(&self.own)),
-        }
-    }
-
-    async fn load(&self, name: &CompanyId, make: bool) -> Result<Option<Arc<Company>>, StoreError> {
-        let _one = self.loading.lock().await;
-        if let Some(company) = self.loaded(name) {
-            return Ok(Some(company));
-        }
-        let client = self.reader("loading a company").await?;
-        let text = name.as_str();
-        if make {
-            let sql = "INSERT INTO companies (name) VALUES ($1) ON CONFLICT (name) DO NOTHING";
-            client.execute(sql, &[&text]).await.map_err(failed("making a company"))?;
-        }
-        let found = client
-            .query_opt("SELECT id FROM companies WHERE name = $1", &[&text])
-            .await
-            .map_err(failed("loading a company"))?;
-        let Some(row) = found else { return Ok(None) };
-        let id: i64 = row.get(0);
-        let token = self.take_over(&client, id).await?;
-        let row = client
-            .query_one(
-                "SELECT held, greatest(last_number, (SELECT number FROM operations \
-                 WHERE company = $1 ORDER BY number DESC LIMIT 1)) FROM companies WHERE id = $1",
-                &[&id],
-            )
-            .await
-            .map_err(failed("loading a company"))?;
-        let last: i64 = row.get(1);
-        let company = Arc::new(Company::new(id, Some(name.clone()), token, self.lanes.len()));
-        {
-            let mut state = company.state.lock();
-            state.held = row.get(0);
-            // Numbers that this host gave before it lost the company are not given again: an
-            // operation that goes on would take the place of another one.
-            state.last = u64::try_from(last).unwrap_or(0);
-            if let Some(before) = self.companies.lock().get(name) {
-                let before = before.state.lock();
-                state.last = state.last.max(before.last);
-                // What was closed stays closed.
-                state.closed = before.closed;
-            }
-        }
-        let ends = self.interrupt(&client, &company).await?;
-        // The lane may wait for readers of its own.
-        drop(client);
-        drop(self.lane(&company).pause(id).await);
-        for end in ends {
-            end.await?;
-        }
-        self.companies.lock().insert(name.clone(), Arc::clone(&company));
-        Ok(Some(company))
-    }
-
-    /// Makes this host the home, which waits for transactions of the one before and ends its right
-    /// to write. Answers the new token.
-    async fn take_over(&self, client: &Object, company: i64) -> Result<i64, StoreError> {
-        let sql = "INSERT INTO homes (company, host, token) VALUES ($1, $2, 0) \
-                   ON CONFLICT (company) DO NOTHING";
-        client.execute(sql, &[&company, &self.host]).await.map_err(failed("taking over"))?;
+        action: &'static str,
+        sql: &str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, StoreError> {
+        let mut tries = 0;
         loop {
-            let sql = "SELECT token FROM homes WHERE company = $1";
-            let row = client.query_one(sql, &[&company]).await.map_err(failed("taking over"))?;
-            let token: i64 = row.get(0);
-            let sql =
-                "UPDATE homes SET host = $2, token = $3 + 1 WHERE company = $1 AND token = $3";
-            let values: [&(dyn ToSql + Sync); 3] = [&company, &self.host, &token];
-            if client.execute(sql, &values).await.map_err(failed("taking over"))? == 1 {
-                return Ok(token + 1);
+            tries += 1;
+            match self.ask_once(action, sql, values).await {
+                Err(StoreError::Unavailable { .. }) if tries < TRIES => {}
+                answer => return answer,
             }
         }
     }
 
-    /// Operations that were in progress when the home before ended.
-    /// Answers the commits of their records.
-    async fn interrupt(
+    async fn ask_once(
         &self,
-        client: &Object,
-        company: &Arc<Company>,
-    ) -> Result<Vec<Commit>, StoreError> {
-        let rows = client
-            .query(
-                "SELECT record FROM operations WHERE company = $1 \
-                 AND outcome IN ('in_progress', 'interrupted') AND outcome = 'in_progress' \
-                 ORDER BY number",
-                &[&company.id],
-            )
-            .await
-            .map_err(failed("loading a company"))?;
-        let mut commits = Vec::new();
-        let cut = client
-            .query(
-                "SELECT number FROM operations WHERE company = $1 \
-                 AND outcome IN ('in_progress', 'interrupted') ORDER BY number DESC LIMIT $2",
-                &[&company.id, &MOST_CUT],
-            )
-            .await
-            .map_err(failed("loading a company"))?;
-        company.state.lock().interrupted =
-            cut.iter().filter_map(|row| u64::try_from(row.get::<_, i64>(0)).ok()).collect();
-        for row in rows {
-            match memhost_store::decode::<Operation>("operation", row.get(0)) {
-                Ok(mut operation) => {
-                    interrupted_at_start(&mut operation);
-                    commits.push(self.write_record(company, Arc::new(operation))?);
-                }
-                // The rest is served.
-                Err(error) => tracing::error!(%error, "an operation in progress is damaged"),
-            }
+        action: &'static str,
+        sql: &str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, StoreError> {
+        let client = self.reader(action).await?;
+        if client.statement_cache.size() > MOST_PREPARED {
+            client.statement_cache.clear();
         }
-        Ok(commits)
+        let statement = client.prepare_cached(sql).await.map_err(failed(action))?;
+        client.query(&statement, values).await.map_err(failed(action))
     }
 
-    fn write_record(
+    /// The first row of a question.
+    pub(crate) async fn ask_one(
         &self,
-        company: &Arc<Company>,
-        operation: Arc<Operation>,
-    ) -> Result<Commit, StoreError> {
-        let bytes = memhost_store::encode("operation", &*operation)?;
-        let (reply, commit) = Commit::pair();
-        let mut state = company.state.lock();
-        let part = state.begin(company, 0);
-        state.show_operation(&part, Arc::clone(&operation));
-        let replaces = Replaces::Unsummed;
-        let record = Record { company: Arc::clone(company), operation, bytes, replaces };
-        self.lane(company).write(Item {
-            parts: vec![part],
-            rows: Vec::new(),
-            record: Some(record),
-            removed: Vec::new(),
-            reply,
-        });
-        Ok(commit)
+        action: &'static str,
+        sql: &str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Option<Row>, StoreError> {
+        Ok(self.ask(action, sql, values).await?.into_iter().next())
+    }
+
+    /// Of rows that do not wait for their commit, `what` of each that is there, with its place in
+    /// `keys`. The caller reads their companies ([`Company::read`]).
+    pub(crate) async fn of_rows(
+        &self,
+        what: &str,
+        keys: &[(i64, RowKey)],
+        wanted: &[usize],
+    ) -> Result<Vec<(usize, Row)>, StoreError> {
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let picked = || wanted.iter().map(|place| &keys[*place]);
+        let companies: Vec<i64> = picked().map(|(company, _)| *company).collect();
+        let kinds: Vec<i16> = picked().map(|(_, (kind, _))| *kind).collect();
+        let rests: Vec<&[u8]> = picked().map(|(_, (_, key))| key.as_slice()).collect();
+        let sql = format!(
+            "SELECT {what}, w.place FROM unnest($1::bigint[], $2::smallint[], $3::bytea[]) \
+             WITH ORDINALITY AS w(company, kind, key, place) CROSS JOIN LATERAL \
+             (SELECT value FROM entries e WHERE e.company = w.company AND e.kind = w.kind \
+             AND e.key = w.key LIMIT 1) AS e"
+        );
+        let rows = self.ask("reading", &sql, &[&companies, &kinds, &rests]).await?;
+        let place = |row: &Row| usize::try_from(row.get::<_, i64>(1)).ok()?.checked_sub(1);
+        let found = rows.into_iter().filter_map(|row| Some((*wanted.get(place(&row)?)?, row)));
+        Ok(found.collect())
     }
 
     pub(crate) fn lane(&self, company: &Company) -> &Lane {
         &self.lanes[company.lane]
-    }
-
-    pub(crate) fn lane_of(&self, number: usize) -> &Lane {
-        &self.lanes[number]
-    }
-
-    pub(crate) fn lanes(&self) -> &[Lane] {
-        &self.lanes
     }
 
     /// Waits while a lane has very much to do.
@@ -299,54 +206,22 @@ impl Inner {
         company.state.lock().alive()
     }
 
-    pub(crate) fn tasks(&self) -> &Handle {
-        &self.tasks
-    }
-
-    pub(crate) fn host(&self) -> Uuid {
-        self.host
-    }
-
-    /// The values of rows that do not wait for their commit, by their place in `keys`. The caller
-    /// holds up the retiring of their companies.
-    pub(crate) async fn stored(
-        &self,
-        keys: &[(i64, RowKey)],
-        wanted: &[usize],
-    ) -> Result<BTreeMap<usize, Vec<u8>>, StoreError> {
-        again!(self.read_values(keys, wanted))
-    }
-
-    async fn read_values(
-        &self,
-        keys: &[(i64, RowKey)],
-        wanted: &[usize],
-    ) -> Result<BTreeMap<usize, Vec<u8>>, StoreError> {
-        if wanted.is_empty() {
-            return Ok(BTreeMap::new());
+    /// Waits until everything that was written before is committed.
+    pub(crate) async fn reach_all(&self) {
+        for lane in &self.lanes {
+            lane.reach().await;
         }
-        let picked = || wanted.iter().map(|place| &keys[*place]);
-        let companies: Vec<i64> = picked().map(|(company, _)| *company).collect();
-        let kinds: Vec<i16> = picked().map(|(_, (kind, _))| *kind).collect();
-        let rests: Vec<&[u8]> = picked().map(|(_, (_, key))| key.as_slice()).collect();
-        let client = self.reader("reading").await?;
-        let statement = client
-            .prepare_cached(
-                "SELECT w.place, (SELECT e.value FROM entries e WHERE e.company = w.company AND \
-                 e.kind = w.kind AND e.key = w.key) \
-                 FROM unnest($1::bigint[], $2::smallint[], $3::bytea[]) WITH ORDINALITY \
-                 AS w(company, kind, key, place)",
-            )
-            .await
-            .map_err(failed("reading"))?;
-        let rows = client
-            .query(&statement, &[&companies, &kinds, &rests])
-            .await
-            .map_err(failed("reading"))?;
-        let found = rows.iter().filter_map(|row| {
-            let place = usize::try_from(row.get::<_, i64>(0)).ok()?.checked_sub(1)?;
-            Some((*wanted.get(place)?, row.get::<_, Option<Vec<u8>>>(1)?))
-        });
-        Ok(found.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_of_options_has_no_password() {
+        let address = "postgres://u:secret@db.example/m".to_owned();
+        let shown = format!("{:?}", PostgresOptions { address, ..PostgresOptions::default() });
+        assert!(shown.contains("lanes") && !shown.contains("secret"), "{shown}");
     }
 }

@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use crate::company::Company;
-use crate::error::failed;
 use crate::page::{Range, Rows};
 use crate::place::{kind, split_company};
 use crate::store::Inner;
@@ -56,16 +55,10 @@ impl Inner {
         from: i64,
         limit: usize,
     ) -> Result<Rows, StoreError> {
-        let client = self.reader("reading").await?;
+        let sql = "SELECT number, count FROM operations WHERE company = $1 AND number >= $2 \
+                   AND count > 1 AND outcome <> 'in_progress' ORDER BY number LIMIT $3";
         let count = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
-        let rows = client
-            .query(
-                "SELECT number, count FROM operations WHERE company = $1 AND number >= $2 \
-                 AND count > 1 AND outcome <> 'in_progress' ORDER BY number LIMIT $3",
-                &[&company.id, &from, &count],
-            )
-            .await
-            .map_err(failed("reading"))?;
+        let rows = self.ask("reading", sql, &[&company.id, &from, &count]).await?;
         let row = |row: &tokio_postgres::Row| {
             let number = u64::try_from(row.get::<_, i64>(0)).unwrap_or(0);
             let count = u64::try_from(row.get::<_, i64>(1)).unwrap_or(0);
@@ -85,19 +78,14 @@ impl Inner {
         from: i64,
         limit: usize,
     ) -> Result<Rows, StoreError> {
-        let client = self.reader("reading").await?;
+        let sql = "SELECT number FROM operations WHERE company = $1 AND number >= $2 \
+                   AND outcome <> 'in_progress' ORDER BY number LIMIT $3";
         let (mut entries, mut next) = (Vec::new(), from);
-        let block_of = |number: i64| number / i64::try_from(BLOCK).unwrap_or(i64::MAX);
+        let size = i64::try_from(BLOCK).unwrap_or(i64::MAX);
+        let block_of = |number: i64| number / size;
         loop {
-            let begin = next.saturating_mul(i64::try_from(BLOCK).unwrap_or(i64::MAX));
-            let rows = client
-                .query(
-                    "SELECT number FROM operations WHERE company = $1 AND number >= $2 \
-                     AND outcome <> 'in_progress' ORDER BY number LIMIT $3",
-                    &[&company.id, &begin, &i64::try_from(BLOCK).unwrap_or(i64::MAX)],
-                )
-                .await
-                .map_err(failed("reading"))?;
+            let begin = next.saturating_mul(size);
+            let rows = self.ask("reading", sql, &[&company.id, &begin, &size]).await?;
             let numbers: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
             let Some(block) = numbers.first().map(|number| block_of(*number)) else {
                 return Ok(Rows { entries, next: None });

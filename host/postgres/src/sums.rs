@@ -1,18 +1,19 @@
 //! Sums over operations: what a batch changes of them.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use jiff::civil::Date;
 use tokio_postgres::GenericClient;
+use tokio_postgres::types::ToSql;
 
 use crate::company::Company;
 use crate::item::{Item, Record, Replaces, Row};
-use crate::place::{kind, split_company};
+use crate::place::{behind, kind, split_company};
+use crate::store::Inner;
 use memhost_store::{
     MOST_SUM_ROWS, StoreError, Table, decode, encode, other_sums, sum_key, sums_prefix,
 };
-use memhost_types::{CompanyId, Operation, Outcome, Rollup, RollupKey};
+use memhost_types::{CompanyId, Outcome, Rollup, RollupKey};
 
 /// Rows that are remembered. Beyond, all are forgotten and read again.
 const MOST_KNOWN: usize = 10_000;
@@ -23,12 +24,6 @@ pub(crate) struct Sums {
     known: HashMap<(i64, Vec<u8>), (RollupKey, Rollup)>,
     /// How many rows a company has of a day.
     counts: HashMap<(i64, Date), usize>,
-}
-
-/// An operation that is added: as it is, or so many times more.
-enum Added {
-    Whole,
-    More(u64),
 }
 
 impl Sums {
@@ -55,7 +50,7 @@ impl Sums {
             }
         }
         let mut counted = counted(client, &records).await?;
-        let mut additions: Vec<(Arc<Company>, RollupKey, Rollup)> = Vec::new();
+        let mut additions: Vec<(&Company, RollupKey, Rollup)> = Vec::new();
         for record in records {
             let operation = &*record.operation;
             if operation.outcome == Outcome::InProgress {
@@ -67,16 +62,12 @@ impl Sums {
                 Replaces::Unsummed | Replaces::Unknown => 0,
             };
             let before = counted.insert(place, operation.count).unwrap_or(imported);
-            let added = match before {
-                0 => Added::Whole,
-                before if before < operation.count => Added::More(operation.count - before),
-                _ => continue,
+            let more = operation.count.saturating_sub(before);
+            let rows = match before {
+                0 => Rollup::of(operation),
+                _ => Rollup::again(operation, more).into_iter().collect(),
             };
-            additions.extend(
-                rows(operation, &added)
-                    .into_iter()
-                    .map(|(key, row)| (Arc::clone(&record.company), key, row)),
-            );
+            additions.extend(rows.into_iter().map(|(key, row)| (&*record.company, key, row)));
         }
         self.read(client, &additions).await?;
         let mut changed = HashSet::new();
@@ -118,7 +109,7 @@ impl Sums {
     async fn read(
         &mut self,
         client: &impl GenericClient,
-        additions: &[(Arc<Company>, RollupKey, Rollup)],
+        additions: &[(&Company, RollupKey, Rollup)],
     ) -> Result<(), tokio_postgres::Error> {
         let (mut companies, mut keys) = (Vec::new(), Vec::new());
         let mut days = HashSet::new();
@@ -150,14 +141,14 @@ impl Sums {
             .await?;
         for row in found {
             let value: Option<Vec<u8>> = row.get(2);
-            // A damaged row begins again; `Maintenance::verify` names it.
-            let stored = value.and_then(|value| decode::<(RollupKey, Rollup)>("sums", &value).ok());
-            if let Some(stored) = stored {
-                self.known.insert((row.get(0), row.get(1)), stored);
+            match value.map(|value| decode("sums", &value)) {
+                None => {}
+                Some(Ok(stored)) => drop(self.known.insert((row.get(0), row.get(1)), stored)),
+                Some(Err(error)) => tracing::error!(%error, "a row of sums begins again"),
             }
         }
         for (company, day, prefix) in days {
-            let end = crate::place::behind(&prefix);
+            let end = behind(&prefix);
             let row = client
                 .query_one(
                     "SELECT count(*) FROM (SELECT 1 FROM entries WHERE company = $1 AND kind = $2 \
@@ -208,39 +199,29 @@ async fn counted(
     Ok(found.iter().filter_map(row).collect())
 }
 
-fn rows(operation: &Operation, added: &Added) -> Vec<(RollupKey, Rollup)> {
-    match added {
-        Added::Whole => Rollup::of(operation),
-        Added::More(more) => Rollup::again(operation, *more).into_iter().collect(),
-    }
-}
-
 /// The key of a row without its company.
 fn rest(name: &CompanyId, key: &RollupKey) -> Vec<u8> {
     split_company(&sum_key(name, key)).1.to_vec()
 }
 
 /// The prefix of a day's rows without their company.
-pub(crate) fn rest_of(name: &CompanyId, day: Date) -> Vec<u8> {
+fn rest_of(name: &CompanyId, day: Date) -> Vec<u8> {
     split_company(&sums_prefix(name, Some(day))).1.to_vec()
 }
 
-/// The sums of some days, both included, as they are committed.
-pub(crate) async fn of_days(
-    client: &tokio_postgres::Client,
-    company: &Company,
-    name: &CompanyId,
-    (since, until): (Date, Date),
-) -> Result<Vec<(RollupKey, Rollup)>, StoreError> {
-    let first = rest_of(name, since);
-    let end = crate::place::behind(&rest_of(name, until));
-    let rows = client
-        .query(
-            "SELECT value FROM entries WHERE company = $1 AND kind = $2 AND key >= $3 AND key < $4 \
-             ORDER BY key",
-            &[&company.id, &kind(Table::Sums), &first, &end],
-        )
-        .await
-        .map_err(crate::error::failed("reading"))?;
-    rows.iter().map(|row| decode("sums", row.get::<_, &[u8]>(0))).collect()
+impl Inner {
+    /// The sums of some days, both included, as they are committed.
+    pub(crate) async fn sums_of_days(
+        &self,
+        company: &Company,
+        name: &CompanyId,
+        (since, until): (Date, Date),
+    ) -> Result<Vec<(RollupKey, Rollup)>, StoreError> {
+        let sql = "SELECT value FROM entries WHERE company = $1 AND kind = $2 AND key >= $3 \
+                   AND key < $4 ORDER BY key";
+        let (first, end) = (rest_of(name, since), behind(&rest_of(name, until)));
+        let values: [&(dyn ToSql + Sync); 4] = [&company.id, &kind(Table::Sums), &first, &end];
+        let rows = self.ask("reading", sql, &values).await?;
+        rows.iter().map(|row| decode("sums", row.get::<_, &[u8]>(0))).collect()
+    }
 }

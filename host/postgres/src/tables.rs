@@ -20,14 +20,10 @@ use memhost_types::limits::MAX_PAGE_BYTES;
 impl Tables for PostgresStore {
     async fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let (name, rest) = split(table, key);
-        let company = match &name {
-            Some(name) => match self.0.find(name).await? {
-                Some(company) => company,
-                None => return Ok(None),
-            },
-            None => Arc::clone(self.0.own()),
-        };
-        self.0.value(&company, (kind(table), rest.to_vec())).await
+        match self.0.find_of(name.as_ref()).await? {
+            Some(company) => self.0.value(&company, (kind(table), rest.to_vec())).await,
+            None => Ok(None),
+        }
     }
 
     async fn scan(
@@ -44,22 +40,20 @@ impl Tables for PostgresStore {
             return self.0.page_of_all(kind(table), cursor, limit).await;
         }
         let (name, rest) = split(table, prefix);
-        let company = match &name {
-            Some(name) => match self.0.find(name).await? {
-                Some(company) => company,
-                None => return Ok(TablePage::default()),
-            },
-            None => Arc::clone(self.0.own()),
+        let Some(company) = self.0.find_of(name.as_ref()).await? else {
+            return Ok(TablePage::default());
         };
         let from = cursor.map_or(rest, |cursor| split(table, cursor).1);
         let whole = |rest: Vec<u8>| join(kind(table), name.as_ref(), &rest);
-        if let (Table::Sums, Some(name), true) = (table, &name, rest.is_empty()) {
-            let rows = self.0.page_of_sums(&company, name, from, limit).await?;
-            let entries = rows.entries.into_iter().map(|(key, value)| (whole(key), value));
-            return Ok(TablePage { entries: entries.collect(), next: rows.next.map(whole) });
-        }
-        let range = Range { kind: kind(table), prefix: rest, from: from.max(rest) };
-        let rows = self.0.page(&company, range, limit, MAX_PAGE_BYTES).await?;
+        let rows = match (table, &name, rest) {
+            (Table::Sums, Some(name), []) => {
+                self.0.page_of_sums(&company, name, from, limit).await?
+            }
+            _ => {
+                let range = Range { kind: kind(table), prefix: rest, from: from.max(rest) };
+                self.0.page(&company, range, limit, MAX_PAGE_BYTES).await?
+            }
+        };
         Ok(TablePage {
             entries: rows.entries.into_iter().map(|(key, value)| (whole(key), value)).collect(),
             next: rows.next.map(whole),
@@ -72,7 +66,10 @@ impl Tables for PostgresStore {
         for change in changes {
             let (name, rest) = split(change.table, &change.key);
             check_length(rest)?;
-            let company = self.0.home_of(name.as_ref()).await?;
+            let company = match &name {
+                Some(name) => self.0.home(name).await?,
+                None => Arc::clone(&self.0.own),
+            };
             places.push((company.id, (kind(change.table), rest.to_vec())));
             homes.entry(company.id).or_insert(company);
         }
@@ -82,9 +79,9 @@ impl Tables for PostgresStore {
         self.0.admit(&writer).await;
         loop {
             let reading: Vec<_> = homes.values().map(Company::read).collect();
-            let epoch = self.0.own().state.lock().epoch;
+            let epoch = self.0.own.state.lock().epoch;
             let wanted = not_waiting(&homes, &places);
-            let stored = self.0.stored(&places, &wanted).await?;
+            let stored = self.0.values(&places, &wanted).await?;
             let present = Present { places: &places, stored: &stored, epoch };
             let queued = queue(&self.0, &homes, &writer, changes, present)?;
             drop(reading);
@@ -92,7 +89,7 @@ impl Tables for PostgresStore {
                 Queued::Done(commit) => return Ok(Transacted::Done(commit)),
                 Queued::Conflict(place) => return Ok(Transacted::Conflict(place)),
                 // A row waits in another lane. Once it is committed, this one can follow it.
-                Queued::Behind(lane) => drop(self.0.lane_of(lane).reach().await),
+                Queued::Behind(lane) => drop(self.0.lanes[lane].reach().await),
                 // A row that waited was given up meanwhile.
                 Queued::Again => {}
             }
@@ -101,6 +98,16 @@ impl Tables for PostgresStore {
 }
 
 impl Inner {
+    /// The values of rows that do not wait for their commit, by their place in `keys`.
+    pub(crate) async fn values(
+        &self,
+        keys: &[(i64, RowKey)],
+        wanted: &[usize],
+    ) -> Result<BTreeMap<usize, Vec<u8>>, StoreError> {
+        let rows = self.of_rows("e.value", keys, wanted).await?;
+        Ok(rows.into_iter().map(|(place, row)| (place, row.get(0))).collect())
+    }
+
     /// The present value of a row.
     pub(crate) async fn value(
         &self,
@@ -115,7 +122,7 @@ impl Inner {
                 return Ok(row.value.as_ref().map(|value| value.to_vec()));
             }
         }
-        let mut stored = self.stored(&[(company.id, key.clone())], &[0]).await?;
+        let mut stored = self.values(&[(company.id, key.clone())], &[0]).await?;
         let state = company.state.lock();
         state.alive()?;
         // It may have been written meanwhile.
@@ -134,7 +141,7 @@ const LONGEST_KEY: usize = 2_600;
 pub(crate) fn check_length(key: &[u8]) -> Result<(), StoreError> {
     match key.len() {
         0..=LONGEST_KEY => Ok(()),
-        length => Err(StoreError::Io {
+        length => Err(StoreError::Refused {
             action: "writing",
             message: format!("a key has {length} bytes, and at most {LONGEST_KEY} are kept"),
         }),

@@ -62,6 +62,9 @@ pub enum StoreError {
          if it goes on"
     )]
     Unavailable { action: &'static str, message: String },
+    /// The store cannot do this at all, or the database does not take it.
+    #[error("{action} was refused: {message}; nothing was written")]
+    Refused { action: &'static str, message: String },
     #[error("the stored {what} cannot be read: {message}")]
     Corrupt { what: String, message: String },
 }

@@ -559,3 +559,48 @@ async fn send(stream: &tokio::net::UnixStream, mut bytes: &[u8]) {
         }
     }
 }
+
+// A call that is no write finds that another one is the home: the lane has not noticed.
+attack!(sums_that_another_home_has_changed_are_read_again, address, {
+    let (first, second) = (lanes(&address, 1, 8).await, lanes(&address, 1, 8).await);
+    wrote(&first, "acme").await;
+    second.operation_range(&company("acme")).await.unwrap();
+    wrote(&second, "acme").await;
+    wrote(&second, "acme").await;
+    let open = op(&second, "acme", Outcome::InProgress).await;
+    second.write_operation(Arc::new(open), Vec::new()).await.unwrap();
+    assert!(first.trim_operations(&company("acme"), 0).await.is_err());
+    // It takes the company over again, and writes that the last one was cut short.
+    assert_eq!(first.operation_range(&company("acme")).await.unwrap(), Some((1, 4)));
+    assert_eq!(summed(&first, "acme").await, 4);
+});
+
+attack!(a_row_that_the_database_refuses_takes_the_writes_of_no_other, address, {
+    let store = lanes(&address, 1, 8).await;
+    done(&store, &[row("hostile", Table::Events, b"a", Some(b"1"))]).await;
+    let innocent = op(&store, "innocent", Outcome::Succeeded).await;
+    let client = server::client(&address).await;
+    let trigger = "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \
+                   $$ BEGIN RAISE EXCEPTION 'not this one'; END $$; \
+                   CREATE TRIGGER refuse BEFORE INSERT ON entries FOR EACH ROW \
+                   WHEN (NEW.key = 'poison') EXECUTE FUNCTION refuse()";
+    client.batch_execute(trigger).await.unwrap();
+    let gate = hold_up(&store, &address, "gate").await;
+    let hostile = row("hostile", Table::Events, b"poison", Some(b"1"));
+    let Transacted::Done(hostile) = store.transact(&[hostile]).await.unwrap() else { panic!() };
+    let innocent = store.write_operation(Arc::new(innocent), Vec::new());
+    gate.batch_execute("COMMIT").await.unwrap();
+    let refused = hostile.await;
+    assert!(matches!(refused, Err(StoreError::Refused { .. })), "{refused:?}");
+    innocent.await.unwrap();
+});
+
+attack!(a_number_that_was_given_before_the_company_was_lost_is_not_given_again, address, {
+    let (first, second) = (lanes(&address, 1, 8).await, lanes(&address, 1, 8).await);
+    let given = op(&first, "acme", Outcome::Succeeded).await.id.sequence();
+    second.operation_range(&company("acme")).await.unwrap();
+    let lost = first.transact(&[row("acme", Table::Events, b"a", Some(b"1"))]).await.unwrap();
+    let Transacted::Done(lost) = lost else { panic!() };
+    assert!(lost.await.is_err());
+    assert_eq!(next_sequence(&first, &company("acme")).await.unwrap(), given + 1);
+});

@@ -1,0 +1,136 @@
+//! Becoming a company's home, and what the home before has left.
+
+use std::sync::Arc;
+
+use crate::company::Company;
+use crate::store::Inner;
+use memhost_store::{Commit, StoreError, interrupted_at_start};
+use memhost_types::{CompanyId, Operation};
+
+/// How many operations of a company that were cut short are remembered, the newest of them. The end
+/// of an older one is refused by the statement that writes records.
+const MOST_CUT: i64 = 10_000;
+
+const LOADING: &str = "loading a company";
+
+impl Inner {
+    /// A company that this host serves, if it is loaded.
+    pub(crate) fn loaded(&self, name: &CompanyId) -> Option<Arc<Company>> {
+        let found = self.companies.lock().get(name).map(Arc::clone)?;
+        let is_alive = found.state.lock().failed.is_none();
+        is_alive.then_some(found)
+    }
+
+    /// A company, which is made if there is none. This host is its home afterwards.
+    pub(crate) async fn home(&self, name: &CompanyId) -> Result<Arc<Company>, StoreError> {
+        match self.loaded(name) {
+            Some(company) => Ok(company),
+            None => self.load(name, true).await?.ok_or_else(|| StoreError::Corrupt {
+                what: format!("company {name}"),
+                message: "its row was removed while it was loaded".to_owned(),
+            }),
+        }
+    }
+
+    /// A company, if there is one. This host is its home afterwards.
+    pub(crate) async fn find(&self, name: &CompanyId) -> Result<Option<Arc<Company>>, StoreError> {
+        match self.loaded(name) {
+            Some(company) => Ok(Some(company)),
+            None => self.load(name, false).await,
+        }
+    }
+
+    /// The same, where no name means the host itself.
+    pub(crate) async fn find_of(
+        &self,
+        name: Option<&CompanyId>,
+    ) -> Result<Option<Arc<Company>>, StoreError> {
+        match name {
+            Some(name) => self.find(name).await,
+            None => Ok(Some(Arc::clone(&self.own))),
+        }
+    }
+
+    async fn load(&self, name: &CompanyId, make: bool) -> Result<Option<Arc<Company>>, StoreError> {
+        let _one = self.loading.lock().await;
+        if let Some(company) = self.loaded(name) {
+            return Ok(Some(company));
+        }
+        let text = name.as_str();
+        if make {
+            let sql = "INSERT INTO companies (name) VALUES ($1) ON CONFLICT (name) DO NOTHING";
+            self.ask(LOADING, sql, &[&text]).await?;
+        }
+        let sql = "SELECT id FROM companies WHERE name = $1";
+        let Some(row) = self.ask_one(LOADING, sql, &[&text]).await? else { return Ok(None) };
+        let id: i64 = row.get(0);
+        let token = self.take_over(id).await?;
+        let sql = "SELECT held, greatest(last_number, (SELECT number FROM operations \
+                   WHERE company = $1 ORDER BY number DESC LIMIT 1)) FROM companies WHERE id = $1";
+        let Some(row) = self.ask_one(LOADING, sql, &[&id]).await? else { return Ok(None) };
+        let company = Arc::new(Company::new(id, Some(name.clone()), token, self.lanes.len()));
+        // What was closed stays closed. Numbers that this host gave before it lost the company are
+        // not given again: an operation that goes on would take the place of another one.
+        let (last, closed) = self.companies.lock().get(name).map_or((0, None), |before| {
+            let before = before.state.lock();
+            (before.last, before.closed)
+        });
+        {
+            let mut state = company.state.lock();
+            state.held = row.get(0);
+            state.last = u64::try_from(row.get::<_, i64>(1)).unwrap_or(0).max(last);
+            state.closed = closed;
+        }
+        // Another home may have changed what the lane remembers.
+        drop(self.lane(&company).pause(id).await);
+        for commit in self.interrupt(&company).await? {
+            commit.await?;
+        }
+        self.companies.lock().insert(name.clone(), Arc::clone(&company));
+        Ok(Some(company))
+    }
+
+    /// Makes this host the home, which waits for transactions of the one before and ends its right
+    /// to write. Answers the new token.
+    async fn take_over(&self, company: i64) -> Result<i64, StoreError> {
+        let sql = "INSERT INTO homes (company, host, token) VALUES ($1, $2, 0) \
+                   ON CONFLICT (company) DO NOTHING";
+        self.ask(LOADING, sql, &[&company, &self.id]).await?;
+        loop {
+            let sql = "SELECT token FROM homes WHERE company = $1";
+            let row = self.ask_one(LOADING, sql, &[&company]).await?;
+            let before: i64 = row.map_or(0, |row| row.get(0));
+            let sql = "UPDATE homes SET host = $2, token = $3 + 1 \
+                       WHERE company = $1 AND token = $3 RETURNING token";
+            let raised = self.ask_one(LOADING, sql, &[&company, &self.id, &before]).await?;
+            if let Some(row) = raised {
+                return Ok(row.get(0));
+            }
+        }
+    }
+
+    /// Records that operations were cut short, and remembers which. Answers the commits.
+    async fn interrupt(&self, company: &Arc<Company>) -> Result<Vec<Commit>, StoreError> {
+        // Those in progress are the newest: whoever became the home ended all that were before.
+        let sql = "SELECT number, CASE WHEN outcome = 'in_progress' THEN record END \
+                   FROM operations WHERE company = $1 \
+                   AND outcome IN ('in_progress', 'interrupted') ORDER BY number DESC LIMIT $2";
+        let rows = self.ask(LOADING, sql, &[&company.id, &MOST_CUT]).await?;
+        company.state.lock().interrupted =
+            rows.iter().filter_map(|row| u64::try_from(row.get::<_, i64>(0)).ok()).collect();
+        let mut commits = Vec::new();
+        for bytes in rows.iter().filter_map(|row| row.get::<_, Option<&[u8]>>(1)) {
+            match memhost_store::decode::<Operation>("operation", bytes) {
+                Ok(mut operation) => {
+                    interrupted_at_start(&mut operation);
+                    let counted = company.record_prefix() + bytes.len();
+                    company.state.lock().open.insert(operation.id.sequence(), counted);
+                    commits.push(self.write_record(company, Arc::new(operation), vec![], None)?);
+                }
+                // The rest is served.
+                Err(error) => tracing::error!(%error, "an operation in progress is damaged"),
+            }
+        }
+        Ok(commits)
+    }
+}
