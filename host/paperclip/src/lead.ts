@@ -40,15 +40,11 @@ export class Lead {
 
   /** Takes or keeps the lease where nobody else has it. */
   async ask(): Promise<Leading> {
-    if (!this.hasAsked) {
-      const [row] = await this.host.db.query<{ holder: string; over: boolean }>(
-        `SELECT holder, until <= now() AS over FROM ${this.table}`,
-        [],
-      );
-      this.wasLeft = row !== undefined && row.holder !== "" && (row.over || hasEnded(row.holder));
-      this.hasAsked = true;
-    }
-    const known = await this.holder();
+    const lease = await this.lease();
+    const known = lease?.holds === true ? lease.holder : null;
+    if (!this.hasAsked)
+      this.wasLeft = lease !== undefined && lease.holder !== "" && (!lease.holds || hasEnded(lease.holder));
+    this.hasAsked = true;
     const isFree = known === null || known === this.own || hasEnded(known);
     if (isFree)
       await this.host.db.execute(
@@ -57,7 +53,7 @@ export class Lead {
          WHERE l.holder IN ($1, $3) OR l.until < now()`,
         [this.own, LEASE_SECONDS, known ?? ""],
       );
-    const holder = (isFree ? await this.holder() : known) ?? this.own;
+    const holder = isFree ? ((await this.lease())?.holder ?? this.own) : known;
     return { isOurs: holder === this.own, machine: machineOf(holder) };
   }
 
@@ -66,11 +62,12 @@ export class Lead {
     await this.host.db.execute(`UPDATE ${this.table} SET until = now(), holder = '' WHERE holder = $1`, [this.own]);
   }
 
-  private async holder(): Promise<string | null> {
-    const rows = await this.host.db.query<{ holder: string }>(
-      `SELECT holder FROM ${this.table} WHERE until > now()`,
+  /** Who had the lease last, and whether it still holds. The name is empty after it was given up. */
+  private async lease(): Promise<{ holder: string; holds: boolean } | undefined> {
+    const [row] = await this.host.db.query<{ holder: string; holds: boolean }>(
+      `SELECT holder, until > now() AS holds FROM ${this.table}`,
       [],
     );
-    return rows[0]?.holder ?? null;
+    return row;
   }
 }

@@ -358,7 +358,7 @@ export class MemhostPlugin implements Worker {
 
   /** Uses the memhost that a company's settings name, for all companies; else that of the server that leads. */
   private async choose(): Promise<void> {
-    const [companyId, named] = [...this.rows].find(([, { memhostUrl }]) => memhostUrl !== null) ?? [];
+    const [companyId, named] = this.namingElsewhere();
     const url = named?.memhostUrl ?? null;
     if (url === null && this.leads === null) return;
     const name = url !== null ? `the memhost at ${url}` : this.leads === true ? OWN : NEIGHBOUR;
@@ -426,8 +426,13 @@ export class MemhostPlugin implements Worker {
     };
   }
 
+  /** The first company whose settings name a memhost. */
+  private namingElsewhere(): [string, Settings] | [] {
+    return [...this.rows].find(([, { memhostUrl }]) => memhostUrl !== null) ?? [];
+  }
+
   usedElsewhere(): string | null {
-    return [...this.rows.values()].find(({ memhostUrl }) => memhostUrl !== null)?.memhostUrl ?? null;
+    return this.namingElsewhere()[1]?.memhostUrl ?? null;
   }
 
   wrote(companyId: string, what: string, count: number, metadata: Record<string, unknown>): Promise<void> {
