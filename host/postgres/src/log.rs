@@ -10,6 +10,7 @@ use tokio_postgres::types::ToSql;
 
 use crate::company::Company;
 use crate::facets::column;
+use crate::page::up_to;
 use crate::store::{Inner, PostgresStore};
 use memhost_store::{
     Commit, LogPage, OperationLog, StoreError, TableWrite, check_sum_row, decode, encode,
@@ -336,14 +337,10 @@ impl Wanted {
         self.values.push(Box::new(whole(limit as u64).saturating_add(1)));
         let count = self.values.len();
         self.values.push(Box::new(whole(MAX_PAGE_BYTES as u64)));
-        let most = self.values.len();
-        format!(
-            "SELECT number, record FROM (SELECT number, record, \
-               sum(octet_length(record)) OVER (ORDER BY number DESC ROWS UNBOUNDED PRECEDING) \
-                 - octet_length(record) AS before \
-               FROM (SELECT number, record FROM operations WHERE {conditions} \
-                 ORDER BY number DESC LIMIT ${count}) AS wanted) AS found \
-             WHERE before <= ${most} ORDER BY number DESC"
-        )
+        let wanted = format!(
+            "SELECT number, record FROM operations WHERE {conditions} ORDER BY number DESC \
+             LIMIT ${count}"
+        );
+        up_to(self.values.len(), ("number", "record"), "DESC", &wanted)
     }
 }

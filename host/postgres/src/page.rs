@@ -30,15 +30,14 @@ pub(crate) struct Rows {
     pub(crate) next: Option<Vec<u8>>,
 }
 
-/// Rows with the bytes before each, so that a page of long rows is not read whole.
-fn sql(has_end: bool) -> String {
-    let end = if has_end { "AND key < $6" } else { "" };
+/// A statement that answers what `wanted` does, the key and the value of rows in an order of their
+/// keys, and stops at the row with which the values have `$most` bytes together.
+pub(crate) fn up_to(most: usize, (key, value): (&str, &str), order: &str, wanted: &str) -> String {
     format!(
-        "SELECT key, value FROM (SELECT key, value, \
-           sum(octet_length(value)) OVER (ORDER BY key ROWS UNBOUNDED PRECEDING) \
-             - octet_length(value) AS before \
-           FROM (SELECT key, value FROM entries WHERE company = $1 AND kind = $2 AND key >= $3 \
-             {end} ORDER BY key LIMIT $4) AS wanted) AS rows WHERE before <= $5 ORDER BY key"
+        "SELECT {key}, {value} FROM (SELECT {key}, {value}, \
+           sum(octet_length({value})) OVER (ORDER BY {key} {order} ROWS UNBOUNDED PRECEDING) \
+             - octet_length({value}) AS before FROM ({wanted}) AS wanted) AS rows \
+         WHERE before <= ${most} ORDER BY {key} {order}"
     )
 }
 
@@ -103,7 +102,13 @@ impl Inner {
         let mut values: Vec<&(dyn ToSql + Sync)> =
             vec![&company, &range.kind, &from, &count, &most];
         values.extend(end.iter().map(|end| end as &(dyn ToSql + Sync)));
-        let rows = self.ask("reading", &sql(end.is_some()), &values).await?;
+        let wanted = format!(
+            "SELECT key, value FROM entries WHERE company = $1 AND kind = $2 AND key >= $3 {} \
+             ORDER BY key LIMIT $4",
+            if end.is_some() { "AND key < $6" } else { "" }
+        );
+        let sql = up_to(5, ("key", "value"), "ASC", &wanted);
+        let rows = self.ask("reading", &sql, &values).await?;
         let rows: Vec<(Vec<u8>, Vec<u8>)> =
             rows.iter().map(|row| (row.get(0), row.get(1))).collect();
         let bytes: usize = rows.iter().map(|(_, value)| value.len()).sum();

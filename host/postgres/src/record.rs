@@ -103,3 +103,22 @@ fn admit(state: &State, operation: &Operation, has_rows: bool) -> Result<(), Sto
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use memhost_store::suite::{company, numbered};
+    use memhost_types::OperationKind;
+
+    use super::*;
+
+    #[test]
+    fn the_end_of_an_operation_that_was_cut_short_is_refused_before_it_waits() {
+        let acme = Company::new(1, Some(company("acme")), 1, 1);
+        let mut state = acme.state.lock();
+        let ended = numbered("acme", None, OperationKind::Capture, Outcome::Succeeded, 7);
+        admit(&state, &ended, false).unwrap();
+        state.interrupted.insert(7);
+        let refused = admit(&state, &ended, false);
+        assert!(matches!(refused, Err(StoreError::NotHome { .. })), "{refused:?}");
+    }
+}

@@ -47,6 +47,7 @@ fn start() -> Option<Server> {
             std::env::var_os("MEMHOST_TESTS_NEED_TOOLS").is_none(),
             "no PostgreSQL is installed: type `apt-get install postgresql`"
         );
+        eprintln!("skipped: no PostgreSQL is installed; `apt-get install postgresql` installs it");
         return None;
     };
     // Another user must reach it, and the path of a socket must be short.

@@ -186,3 +186,37 @@ fn an_operation_does_not_end_in_a_company_that_was_loaded_again() {
     let found = block_on(first.operation(&company("acme"), capture.id)).unwrap().unwrap();
     assert_eq!(found.outcome, Outcome::Interrupted);
 }
+
+/// What waits for its commit while its company is lost and loaded again was made under an earlier
+/// token of the same host.
+#[test]
+fn a_write_under_an_earlier_token_of_the_same_host_is_refused() {
+    let Some((address, first, _)) = two() else { return };
+    make(&first, &[row("acme", Table::Events, b"a", Some(b"1"))]).unwrap();
+    block_on(first.commit()).unwrap();
+    server::runtime().block_on(async {
+        let client = server::client(&address).await;
+        client.batch_execute("UPDATE homes SET token = token + 1").await.unwrap();
+        let change = [row("acme", Table::Events, b"a", Some(b"2"))];
+        let Transacted::Done(commit) = first.transact(&change).await.unwrap() else { panic!() };
+        let refused = commit.await;
+        assert!(matches!(refused, Err(StoreError::NotHome { .. })), "{refused:?}");
+        let found = client.query_one("SELECT value FROM entries WHERE key = 'a'", &[]).await;
+        assert_eq!(found.unwrap().get::<_, &[u8]>(0), b"1");
+    });
+}
+
+/// A host remembers the newest operations that were cut short. The database refuses the others.
+#[test]
+fn the_database_refuses_the_end_of_an_operation_that_was_cut_short() {
+    let Some((address, first, _)) = two() else { return };
+    let mut capture = operation(&first, "acme", None, OperationKind::Capture, Outcome::InProgress);
+    block_on(first.write_operation(Arc::new(capture.clone()), Vec::new())).unwrap();
+    server::runtime().block_on(async {
+        let client = server::client(&address).await;
+        client.batch_execute("UPDATE operations SET outcome = 'interrupted'").await.unwrap();
+    });
+    capture.outcome = Outcome::Succeeded;
+    let ended = block_on(first.write_operation(Arc::new(capture), Vec::new()));
+    assert!(matches!(ended, Err(StoreError::NotHome { .. })), "{ended:?}");
+}

@@ -4,6 +4,9 @@
 
 mod attacks;
 mod homes;
+mod lanes;
 mod model;
+mod proxy;
 mod server;
+mod steps;
 mod suite;
