@@ -161,8 +161,9 @@ impl Inner {
         Ok(self.ask(action, sql, values).await?.into_iter().next())
     }
 
-    /// Of rows that do not wait for their commit, `what` of each that is there, with its place in
-    /// `keys`. The caller reads their companies ([`Company::read`]).
+    /// Selects `what` of each row that is there among those at the `wanted` places of `keys`, and
+    /// answers it with its place. It sees what is committed; the caller reads what waits in their
+    /// companies ([`Company::read`]).
     pub(crate) async fn of_rows(
         &self,
         what: &str,

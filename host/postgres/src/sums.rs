@@ -4,15 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use jiff::civil::Date;
 use tokio_postgres::GenericClient;
-use tokio_postgres::types::ToSql;
 
 use crate::company::Company;
 use crate::item::{Item, Record, Replaces, Row};
 use crate::place::{behind, kind, split_company};
-use crate::store::Inner;
-use memhost_store::{
-    MOST_SUM_ROWS, StoreError, Table, decode, encode, other_sums, sum_key, sums_prefix,
-};
+use memhost_store::{MOST_SUM_ROWS, Table, decode, encode, other_sums, sum_key, sums_prefix};
 use memhost_types::{CompanyId, Outcome, Rollup, RollupKey};
 
 /// Rows that are remembered. Beyond, all are forgotten and read again.
@@ -89,7 +85,7 @@ impl Sums {
 
     /// The row of a key, or that of all others where its day is full. It is known afterwards.
     fn place(&mut self, company: i64, name: &CompanyId, key: RollupKey) -> (i64, Vec<u8>) {
-        let place = (company, rest(name, &key));
+        let place = (company, key_of(name, &key));
         if self.known.contains_key(&place) {
             return place;
         }
@@ -100,7 +96,7 @@ impl Sums {
             return place;
         }
         let key = other_sums(key);
-        let place = (company, rest(name, &key));
+        let place = (company, key_of(name, &key));
         self.known.entry(place.clone()).or_insert_with(|| (key, Rollup::default()));
         place
     }
@@ -115,16 +111,16 @@ impl Sums {
         let mut days = HashSet::new();
         for (company, key, _) in additions {
             let Some(name) = &company.name else { continue };
-            let wanted = rest(name, key);
+            let wanted = key_of(name, key);
             if self.known.contains_key(&(company.id, wanted.clone())) {
                 continue;
             }
-            for key in [wanted, rest(name, &other_sums(key.clone()))] {
+            for key in [wanted, key_of(name, &other_sums(key.clone()))] {
                 companies.push(company.id);
                 keys.push(key);
             }
             if !self.counts.contains_key(&(company.id, key.day)) {
-                days.insert((company.id, key.day, rest_of(name, key.day)));
+                days.insert((company.id, key.day, key_of_day(name, key.day)));
             }
         }
         if companies.is_empty() {
@@ -200,28 +196,11 @@ async fn counted(
 }
 
 /// The key of a row without its company.
-fn rest(name: &CompanyId, key: &RollupKey) -> Vec<u8> {
+fn key_of(name: &CompanyId, key: &RollupKey) -> Vec<u8> {
     split_company(&sum_key(name, key)).1.to_vec()
 }
 
 /// The prefix of a day's rows without their company.
-fn rest_of(name: &CompanyId, day: Date) -> Vec<u8> {
+pub(crate) fn key_of_day(name: &CompanyId, day: Date) -> Vec<u8> {
     split_company(&sums_prefix(name, Some(day))).1.to_vec()
-}
-
-impl Inner {
-    /// The sums of some days, both included, as they are committed.
-    pub(crate) async fn sums_of_days(
-        &self,
-        company: &Company,
-        name: &CompanyId,
-        (since, until): (Date, Date),
-    ) -> Result<Vec<(RollupKey, Rollup)>, StoreError> {
-        let sql = "SELECT value FROM entries WHERE company = $1 AND kind = $2 AND key >= $3 \
-                   AND key < $4 ORDER BY key";
-        let (first, end) = (rest_of(name, since), behind(&rest_of(name, until)));
-        let values: [&(dyn ToSql + Sync); 4] = [&company.id, &kind(Table::Sums), &first, &end];
-        let rows = self.ask("reading", sql, &values).await?;
-        rows.iter().map(|row| decode("sums", row.get::<_, &[u8]>(0))).collect()
-    }
 }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::support::Api;
 
 const TOKEN: &str = "a-token-of-sixteen-characters-or-more";
+const PROGRAM: &str = env!("CARGO_BIN_EXE_memhost-cli");
 
 /// A person's machine: a home directory, a project, and the address of a host, which may not run.
 pub(crate) struct Machine {
@@ -55,7 +56,7 @@ impl Machine {
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_memhost-cli"));
+        let mut command = Command::new(PROGRAM);
         command
             .args(arguments)
             .env_clear()
@@ -100,16 +101,14 @@ impl Machine {
                 };
                 // Between its start and its first instruction, a program has a name and no
                 // environment yet.
-                let starts = environment.is_empty()
-                    && process
-                        .path()
-                        .join("exe")
-                        .read_link()
-                        .is_ok_and(|program| program.ends_with("memhost"));
-                starts
-                    || environment
+                let is_ours =
+                    |program: PathBuf| program.file_name() == Path::new(PROGRAM).file_name();
+                match environment.is_empty() {
+                    true => process.path().join("exe").read_link().is_ok_and(is_ours),
+                    false => environment
                         .split(|byte| *byte == 0)
-                        .any(|variable| variable == state.as_bytes())
+                        .any(|variable| variable == state.as_bytes()),
+                }
             });
         }
         files(&self.path("state/spool")).iter().any(|spool| {
