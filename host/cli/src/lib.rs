@@ -57,10 +57,9 @@ pub use self::telemetry::Telemetry;
 use memhost_files::private;
 
 /// The allocator of the program; a process that embeds the host has its own. Many operations are
-/// begun by one thread and ended by another, at which glibc's allocator is slow. Huge pages are
-/// off: they double the memory of an idle host.
+/// begun by one thread and ended by another, at which glibc's allocator is slow.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Shared memory for a company of AI agents, with sandboxed providers.
 #[derive(Debug, Parser)]

@@ -53,8 +53,8 @@ const OWNED: &[(&str, &[&str])] = &[
     ("maud", &["explorer"]),
     ("rmcp", &["http"]),
     ("clap", &["cli", "agent-hooks"]),
-    ("mimalloc", &["cli"]),
-    ("libmimalloc-sys", &["cli"]),
+    ("tikv-jemallocator", &["cli"]),
+    ("tikv-jemalloc-sys", &["cli"]),
 ];
 
 /// The owner of each table: it alone reads the rows and builds their keys. `Host` has marks of

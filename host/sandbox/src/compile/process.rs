@@ -73,8 +73,6 @@ fn command(program: &Path, limits: CompileLimits, flags: &[&str]) -> Command {
         .args(flags)
         .env_clear()
         .env("RAYON_NUM_THREADS", cores.min(MAX_THREADS).to_string())
-        // The program's allocator would take a gigabyte of address space before there is a limit.
-        .env("MIMALLOC_DISALLOW_ARENA_ALLOC", "1")
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
