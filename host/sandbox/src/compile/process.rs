@@ -73,6 +73,9 @@ fn command(program: &Path, limits: CompileLimits, flags: &[&str]) -> Command {
         .args(flags)
         .env_clear()
         .env("RAYON_NUM_THREADS", cores.min(MAX_THREADS).to_string())
+        // Its limit is one on address space, of which the program's allocator would keep what it
+        // has freed.
+        .env("_RJEM_MALLOC_CONF", "retain:false")
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
