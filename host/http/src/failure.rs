@@ -58,7 +58,7 @@ impl OperationOutput for Problem {
     type Inner = Self;
 
     fn inferred_responses(_: &mut GenContext, operation: &mut Operation) -> Responses {
-        document::problems(operation, [ProblemCode::Host]);
+        document::problems(operation, [ProblemCode::Host, ProblemCode::StoreUnavailable]);
         Vec::new()
     }
 }

@@ -228,7 +228,7 @@ fn is_of_the_company(status: StatusCode, body: &[u8]) -> bool {
 }
 
 /// Codes with which a tool's error begins where the provider was not asked.
-const NO_EFFECT: [&str; 10] = [
+const NO_EFFECT: [&str; 11] = [
     ProblemCode::UnknownCompany.name(),
     "forbidden",
     "budget_exceeded",
@@ -239,6 +239,7 @@ const NO_EFFECT: [&str; 10] = [
     "provider_missing",
     "binding_disabled",
     "disk_full",
+    "store_unavailable",
 ];
 
 /// Whether a request only reads. Doing it again has no other effect, and a stored answer would be

@@ -27,6 +27,8 @@ pub use status::ProblemStatus;
 
 /// How long to wait for room on a full disk, in milliseconds: somebody has to make it.
 const DISK_FULL_MS: u64 = 10_000;
+/// How long to wait until the store can be reached, or another host has taken the company over.
+const STORE_UNAVAILABLE_MS: u64 = 1_000;
 
 /// A problem (RFC 9457).
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -178,7 +180,7 @@ codes_of_operations! {
     Internal, NoBinding,
     Forbidden, CompanyErased, Outdated, BudgetExceeded, ReviewRequired, BindingDisabled,
     ProviderMissing, ProviderLoading, Busy, CircuitOpen, TimedOut, Trapped,
-    LimitExceeded, BadAnswer, Interrupted, DiskFull, Host
+    LimitExceeded, BadAnswer, Interrupted, DiskFull, StoreUnavailable, Host
 }
 
 /// The code of an error of the control plane.
@@ -192,6 +194,9 @@ fn code_of(error: &ServiceError) -> ProblemCode {
     }
     if error.is_erased() {
         return Code::CompanyErased;
+    }
+    if error.is_store_unavailable() {
+        return Code::StoreUnavailable;
     }
     match error {
         ServiceError::Operation { error, .. } => error.code.into(),
@@ -247,6 +252,9 @@ impl From<ServiceError> for Problem {
         let mut problem = Self::new(code_of(&error), error.to_string());
         if problem.code == ProblemCode::DiskFull {
             problem.retry_after_ms = Some(DISK_FULL_MS);
+        }
+        if problem.code == ProblemCode::StoreUnavailable {
+            problem.retry_after_ms = Some(STORE_UNAVAILABLE_MS);
         }
         match error {
             ServiceError::Operation { operation_id, error, .. } => Self {

@@ -20,8 +20,8 @@ use memhost_store::StoreError;
 /// The most items of one transaction, and about the most bytes.
 const MOST_ITEMS: usize = 1_000;
 const MOST_BYTES: usize = 8 << 20;
-/// How long a lane tries again before it gives up what it has.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a lane tries again before it gives up what it has, and how long a question may take.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// The first pause between two tries, which doubles up to the last one.
 const PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
@@ -110,6 +110,12 @@ impl Lane {
     }
 }
 
+/// The database said nothing within [`PATIENCE`].
+pub(crate) fn no_answer(action: &'static str) -> StoreError {
+    let message = format!("no answer came within {} s", PATIENCE.as_secs());
+    StoreError::Unavailable { action, message }
+}
+
 fn closed() -> StoreError {
     StoreError::Unavailable { action: "writing", message: "the store was closed".to_owned() }
 }
@@ -195,11 +201,7 @@ impl Task {
                 Ok(Ok(held)) => return committed(items, held),
                 Ok(Err(failure)) => failure,
                 // Its connection is gone with it; whether it was committed is seen by its number.
-                Err(_) => {
-                    let message = format!("no answer came within {} s", PATIENCE.as_secs());
-                    return self
-                        .give_up(items, &StoreError::Unavailable { action: "writing", message });
-                }
+                Err(_) => return self.give_up(items, &no_answer("writing")),
             };
             // What is remembered may have been changed for a batch that was not written.
             (self.sums, self.costs) = (Sums::default(), Costs::default());

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use deadpool_postgres::Pool;
+use deadpool_postgres::{Object, Pool};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::Mutex as AsyncMutex;
+use tokio::time::{Instant, timeout_at};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
@@ -15,7 +16,7 @@ use uuid::Uuid;
 use crate::company::{Company, RowKey};
 use crate::connect::{self, Address};
 use crate::error::{OpenError, failed, unavailable};
-use crate::lane::Lane;
+use crate::lane::{Lane, PATIENCE, no_answer};
 use crate::place::HOST;
 use memhost_store::{LocalLeases, LocalLocks, StoreError};
 use memhost_types::CompanyId;
@@ -112,26 +113,25 @@ impl PostgresStore {
 
 impl Inner {
     /// A connection for reading, or for a transaction beside those of lanes.
-    pub(crate) async fn reader(
-        &self,
-        action: &'static str,
-    ) -> Result<deadpool_postgres::Object, StoreError> {
+    pub(crate) async fn reader(&self, action: &'static str) -> Result<Object, StoreError> {
         self.pool.get().await.map_err(unavailable(action))
     }
 
     /// The rows of a question. It is asked again where the connection breaks, so a statement that
-    /// changes something must be as right the second time.
+    /// changes something must be as right the second time. Without an answer within [`PATIENCE`] it
+    /// fails.
     pub(crate) async fn ask(
         &self,
         action: &'static str,
         sql: &str,
         values: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, StoreError> {
+        let until = Instant::now() + PATIENCE;
         let mut tries = 0;
         loop {
             tries += 1;
-            match self.ask_once(action, sql, values).await {
-                Err(StoreError::Unavailable { .. }) if tries < TRIES => {}
+            match self.ask_once(action, sql, values, until).await {
+                Err(StoreError::Unavailable { .. }) if tries < TRIES && Instant::now() < until => {}
                 answer => return answer,
             }
         }
@@ -142,13 +142,25 @@ impl Inner {
         action: &'static str,
         sql: &str,
         values: &[&(dyn ToSql + Sync)],
+        until: Instant,
     ) -> Result<Vec<Row>, StoreError> {
-        let client = self.reader(action).await?;
+        let late = |_| no_answer(action);
+        let client = timeout_at(until, self.reader(action)).await.map_err(late)??;
         if client.statement_cache.size() > MOST_PREPARED {
             client.statement_cache.clear();
         }
-        let statement = client.prepare_cached(sql).await.map_err(failed(action))?;
-        client.query(&statement, values).await.map_err(failed(action))
+        let asking = async {
+            let statement = client.prepare_cached(sql).await?;
+            client.query(&statement, values).await
+        };
+        match timeout_at(until, asking).await {
+            Ok(answer) => answer.map_err(failed(action)),
+            Err(elapsed) => {
+                // The next question would wait behind this one.
+                drop(Object::take(client));
+                Err(late(elapsed))
+            }
+        }
     }
 
     /// The first row of a question.

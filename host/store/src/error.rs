@@ -1,6 +1,11 @@
 //! Errors of the store.
 
+use std::time::Duration;
+
 use memhost_types::{CompanyId, OperationErrorCode, Refusal};
+
+/// How long whoever finds the store unavailable should wait before another try.
+const UNAVAILABLE: Duration = Duration::from_secs(1);
 
 /// Why a call of the store failed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -81,6 +86,10 @@ impl From<StoreError> for Refusal {
             }
             StoreError::Erased { .. } => {
                 Self::new(OperationErrorCode::CompanyErased, error.to_string())
+            }
+            StoreError::NotHome { .. } | StoreError::Unavailable { .. } => {
+                Self::new(OperationErrorCode::StoreUnavailable, error.to_string())
+                    .retry_after(UNAVAILABLE)
             }
             error => Self::host(error),
         }

@@ -144,7 +144,7 @@ pub fn all(store: &dyn Store, name: &str, filter: &OperationFilter, page: usize)
 }
 
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future)
 }
 
 /// The private storage of a binding, for tests that are not async.

@@ -165,6 +165,16 @@ impl ServiceError {
             || matches!(self.of_store(), Some(StoreError::CompanyFull { .. }))
     }
 
+    /// Whether the store cannot be reached now, or another host serves the company by now, and no
+    /// provider has done anything: the same request may succeed a moment later.
+    pub fn is_store_unavailable(&self) -> bool {
+        !matches!(self, Self::Unrecorded { .. })
+            && matches!(
+                self.of_store(),
+                Some(StoreError::NotHome { .. } | StoreError::Unavailable { .. })
+            )
+    }
+
     /// Whether the company was erased, maybe while this was done.
     pub fn is_erased(&self) -> bool {
         matches!(self, Self::Erased { .. })

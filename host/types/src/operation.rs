@@ -249,6 +249,8 @@ named!(
         Interrupted = "interrupted",
         /// The disk of the host is almost full.
         DiskFull = "disk_full",
+        /// The store of the host cannot be reached now, or another host serves the company by now.
+        StoreUnavailable = "store_unavailable",
         /// The host itself failed.
         Host = "host",
     }
@@ -409,6 +411,7 @@ impl OperationErrorCode {
                 | Self::CircuitOpen
                 | Self::DiskFull
                 | Self::ProviderLoading
+                | Self::StoreUnavailable
         )
     }
 

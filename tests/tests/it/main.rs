@@ -40,6 +40,7 @@ mod contract_growth;
 mod cost_order;
 mod crash;
 mod cross_agent;
+mod database_down;
 mod deletion;
 mod documents;
 mod durable;

@@ -136,6 +136,7 @@ fn wrong(view: &View, operation: &Operation, error: &OperationError) -> Markup {
         | Code::NotFound
         | Code::CompanyErased
         | Code::Outdated
+        | Code::StoreUnavailable
         | Code::Host => None,
         _ => binding(),
     };

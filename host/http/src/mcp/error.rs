@@ -84,6 +84,9 @@ impl McpError {
             Self::Service(error) if error.is_company_full() => {
                 OperationErrorCode::QuotaExceeded.as_str()
             }
+            Self::Service(error) if error.is_store_unavailable() => {
+                OperationErrorCode::StoreUnavailable.as_str()
+            }
             Self::Service(_) | Self::NoCaller => OperationErrorCode::Host.as_str(),
             Self::NoCompany | Self::Header { .. } => "configuration",
             Self::NoTool(_) | Self::NoPrompt(_) | Self::NoRecord(_) => {
@@ -112,9 +115,11 @@ impl McpError {
                      or remove_memory), then \
                      call again."
                 }
-                Code::RateLimited | Code::Busy | Code::CircuitOpen | Code::ProviderLoading => {
-                    "Wait a moment before you call again."
-                }
+                Code::RateLimited
+                | Code::Busy
+                | Code::CircuitOpen
+                | Code::ProviderLoading
+                | Code::StoreUnavailable => "Wait a moment before you call again.",
                 Code::Forbidden | Code::Unsupported | Code::NoBinding | Code::BindingDisabled => {
                     "Calling again will not help: go on without it."
                 }

@@ -184,6 +184,9 @@ codes! {
     DiskFull = "disk_full", ServiceUnavailable,
         "The host's disk is almost full: it refuses new data first, then everything but deletions.",
         "Free disk space, or forget or erase something. `detail` says how much is free.";
+    StoreUnavailable = "store_unavailable", ServiceUnavailable,
+        "The store of the host cannot be reached now, or another host serves the company by now.",
+        "Wait as long as `retry-after` says.";
     ProviderLoading = "provider_loading", ServiceUnavailable,
         "The host is still compiling plugins, and the binding's provider may be among them.",
         "Wait as long as `retry-after` says.";

@@ -351,6 +351,22 @@ async fn a_failure_of_the_host_after_the_answer_says_that_the_provider_did_it() 
     assert_eq!((other.outcome, other.error.message.as_str()), (Outcome::Refused, "you may not"));
 }
 
+/// With such a code a key would be free again.
+#[tokio::test]
+async fn a_store_that_is_gone_after_the_answer_is_no_failure_that_passes() {
+    let host = host().await;
+    let gone =
+        || Refusal::from(StoreError::Unavailable { action: "writing", message: "gone".to_owned() });
+    let told = |ending: &Ending| {
+        let Refusal { error, .. } = ending.failure(gone());
+        (error.code, error.retry_after_ms)
+    };
+    let mut ending = host.intended().await.called();
+    assert_eq!(told(&ending), (OperationErrorCode::StoreUnavailable, Some(1_000)));
+    ending.answered(trace(""));
+    assert_eq!(told(&ending), (OperationErrorCode::Host, None));
+}
+
 #[tokio::test]
 async fn the_first_failure_stays_the_reason() {
     let first = Ended::<()>::Failed(forbidden()).or_failed(Refusal::host("later"));

@@ -80,6 +80,7 @@ const passing = (code: string | undefined): boolean =>
     "host",
     "internal",
     "disk_full",
+    "store_unavailable",
     "importing",
     "rate_limited",
     "budget_exceeded",

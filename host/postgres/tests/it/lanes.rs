@@ -11,6 +11,7 @@ use memhost_store::{
     Transacted, company_key, next_sequence,
 };
 use memhost_types::{OperationFilter, Outcome};
+use tokio::task::JoinSet;
 
 use crate::proxy::{Proxy, Trouble};
 use crate::server;
@@ -197,6 +198,27 @@ attack!(a_server_that_does_not_answer_is_given_up_within_ten_seconds, address, {
     assert!(matches!(ended, Err(StoreError::Unavailable { .. })), "{ended:?}");
     proxy.set(Trouble::None);
     wrote(&store, "acme").await;
+});
+
+attack!(questions_to_a_server_that_does_not_answer_fail_within_ten_seconds, address, {
+    let proxy = Proxy::start(&address);
+    let store = opened(&proxy.address, 1).await;
+    done(&store, &[row("acme", Table::Events, b"a", Some(b"1"))]).await;
+    let key = row("acme", Table::Events, b"a", None).key;
+    proxy.set(Trouble::Silence);
+    // More than there are connections: some wait for one.
+    let questions: JoinSet<_> = (0..20)
+        .map(|_| {
+            let (store, key) = (store.clone(), key.clone());
+            async move { store.get(Table::Events, &key).await }
+        })
+        .collect();
+    let answers = tokio::time::timeout(Duration::from_secs(25), questions.join_all()).await;
+    for answer in answers.expect("some questions have no end") {
+        assert!(matches!(answer, Err(StoreError::Unavailable { .. })), "{answer:?}");
+    }
+    proxy.set(Trouble::None);
+    assert_eq!(store.get(Table::Events, &key).await.unwrap().as_deref(), Some(b"1".as_slice()));
 });
 
 attack!(a_row_that_waits_in_another_lane_is_not_overtaken, address, {
