@@ -1,6 +1,8 @@
 //! Gives back the memory that a busy time has left. The allocator returns freed pages only while
 //! something is allocated or freed, so an idle host would keep them.
 
+#[cfg(target_os = "linux")]
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -57,11 +59,19 @@ fn purge() {
 #[allow(unsafe_code, reason = "no safe call does it; see the comment at the call")]
 fn drop_program() -> std::io::Result<()> {
     use rustix::mm::{Advice, madvise};
-    let maps = std::fs::read_to_string("/proc/self/smaps")?;
-    for (start, length) in unwritten(&maps, drop_program as *const () as usize) {
-        // SAFETY: the range is a mapping of the program's file that cannot be written and has no
+    // Reading it takes about 50 ms, and the program stays where it is.
+    static PROGRAM: OnceLock<Vec<(usize, usize)>> = OnceLock::new();
+    let program = match PROGRAM.get() {
+        Some(program) => program,
+        None => {
+            let maps = std::fs::read_to_string("/proc/self/smaps")?;
+            PROGRAM.get_or_init(|| unwritten(&maps, drop_program as *const () as usize))
+        }
+    };
+    for (start, length) in program {
+        // SAFETY: the range is a mapping of the program's file that cannot be written and had no
         // page but the file's, so the system reads the same bytes again when they are used.
-        unsafe { madvise(start as *mut _, length, Advice::LinuxDontNeed) }?;
+        unsafe { madvise(*start as *mut _, *length, Advice::LinuxDontNeed) }?;
     }
     Ok(())
 }
