@@ -8,7 +8,7 @@ const EVERY_MS = 15_000;
 /** Processor time within that, in microseconds, below which the worker rests. */
 const RESTS_US = 300_000;
 /** Processor time since memory was last given back, from which it is worth it again. */
-const WORTH_IT_US = 1_000_000;
+const WORTH_IT_US = 300_000;
 
 type Collect = (options: { type: "major"; execution: "sync"; flavor: "last-resort" }) => void;
 
