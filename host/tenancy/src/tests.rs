@@ -16,7 +16,9 @@ use memhost_queues::{Deliveries, Jobs, Reviews};
 use memhost_records::Records;
 use memhost_registry::{ActivityLog, CompanyRegister};
 use memhost_store::{MemoryStore, OperationLog as _, Store, StoreError};
-use memhost_types::{CompanyId, CursorKey, EventFilter, NewEvent, OperationFilter, OperationKind};
+use memhost_types::{
+    CompanyId, CursorKey, EventFilter, NewEvent, OperationFilter, OperationId, OperationKind,
+};
 
 /// A clock that stands still until it is set. What it calls random is a number that grows.
 struct TestClock(Mutex<(Timestamp, u128)>);
@@ -287,4 +289,17 @@ async fn retention_removes_old_events_and_keeps_those_of_another_company() {
     // The event is a new one now.
     let anew = room.tenancy.emit(&operator, &acme, vec![event("e1", "p")]).await.unwrap();
     assert_eq!((anew[0].received_at, count(&acme).await), (room.clock.now(), 2));
+}
+
+/// With such a code a key would be free again.
+#[test]
+fn what_a_provider_has_done_is_no_failure_that_passes() {
+    let gone = || StoreError::Unavailable { action: "writing", message: "gone".to_owned() };
+    let company = company("acme");
+    for error in [ServiceError::Audit(gone()), StoreError::NotHome { company }.into()] {
+        assert!(error.is_store_unavailable(), "{error}");
+    }
+    let operation_id = OperationId::new(0, 1, 1);
+    let done = ServiceError::Unrecorded { operation_id, error: gone() };
+    assert!(!done.is_store_unavailable());
 }
