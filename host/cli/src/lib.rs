@@ -62,7 +62,7 @@ use memhost_files::private;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// The allocator's settings, which `_RJEM_MALLOC_CONF` overrides. Freed pages go back to the system
-/// after a second: after the usual ten the peak of a busy host is a fifth higher.
+/// after a second; jemalloc's own ten seconds make the peak of a busy host a fifth higher.
 #[used]
 #[unsafe(export_name = "_rjem_malloc_conf")]
 #[allow(unsafe_code, reason = "jemalloc looks for a variable of this name and type")]

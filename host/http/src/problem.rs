@@ -14,7 +14,7 @@ use super::rate::set_rate;
 use memhost_core::{
     AccessError, BackgroundError, BillingError, BindingError, RateState, ReviewError, ServiceError,
 };
-use memhost_types::{OperationErrorCode, OperationId};
+use memhost_types::{OperationErrorCode, OperationId, STORE_UNAVAILABLE};
 
 mod code;
 mod status;
@@ -27,8 +27,6 @@ pub use status::ProblemStatus;
 
 /// How long to wait for room on a full disk, in milliseconds: somebody has to make it.
 const DISK_FULL_MS: u64 = 10_000;
-/// How long to wait until the store can be reached, or another host has taken the company over.
-const STORE_UNAVAILABLE_MS: u64 = 1_000;
 
 /// A problem (RFC 9457).
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -254,7 +252,7 @@ impl From<ServiceError> for Problem {
             problem.retry_after_ms = Some(DISK_FULL_MS);
         }
         if problem.code == ProblemCode::StoreUnavailable {
-            problem.retry_after_ms = Some(STORE_UNAVAILABLE_MS);
+            problem.retry_after_ms = u64::try_from(STORE_UNAVAILABLE.as_millis()).ok();
         }
         match error {
             ServiceError::Operation { operation_id, error, .. } => Self {

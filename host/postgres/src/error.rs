@@ -1,5 +1,7 @@
 //! Errors of the database, as those of the store.
 
+use std::time::Duration;
+
 use deadpool_postgres::PoolError;
 use memhost_store::StoreError;
 use tokio_postgres::error::SqlState;
@@ -28,6 +30,15 @@ pub enum OpenError {
     Schema { database: String, message: String },
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// How long a lane tries to write what it has, and how long a question may take.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The database said nothing within [`PATIENCE`].
+pub(crate) fn no_answer(action: &'static str) -> StoreError {
+    let message = format!("no answer came within {} s", PATIENCE.as_secs());
+    StoreError::Unavailable { action, message }
 }
 
 /// A failed call, with what the server says of it and never with a password.

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::batch::{self, Batch, Connection, Failure, NewHeld};
 use crate::connect::Address;
 use crate::costs::Costs;
-use crate::error::{passes, said};
+use crate::error::{PATIENCE, no_answer, passes, said};
 use crate::item::Item;
 use crate::sums::Sums;
 use memhost_store::StoreError;
@@ -20,8 +20,6 @@ use memhost_store::StoreError;
 /// The most items of one transaction, and about the most bytes.
 const MOST_ITEMS: usize = 1_000;
 const MOST_BYTES: usize = 8 << 20;
-/// How long a lane tries again before it gives up what it has, and how long a question may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// The first pause between two tries, which doubles up to the last one.
 const PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
@@ -108,12 +106,6 @@ impl Lane {
         let _ = answer.await;
         Paused { _going: going }
     }
-}
-
-/// The database said nothing within [`PATIENCE`].
-pub(crate) fn no_answer(action: &'static str) -> StoreError {
-    let message = format!("no answer came within {} s", PATIENCE.as_secs());
-    StoreError::Unavailable { action, message }
 }
 
 fn closed() -> StoreError {

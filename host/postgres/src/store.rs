@@ -15,8 +15,8 @@ use uuid::Uuid;
 
 use crate::company::{Company, RowKey};
 use crate::connect::{self, Address};
-use crate::error::{OpenError, failed, unavailable};
-use crate::lane::{Lane, PATIENCE, no_answer};
+use crate::error::{OpenError, PATIENCE, failed, no_answer, unavailable};
+use crate::lane::Lane;
 use crate::place::HOST;
 use memhost_store::{LocalLeases, LocalLocks, StoreError};
 use memhost_types::CompanyId;

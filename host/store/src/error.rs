@@ -1,11 +1,6 @@
 //! Errors of the store.
 
-use std::time::Duration;
-
-use memhost_types::{CompanyId, OperationErrorCode, Refusal};
-
-/// How long whoever finds the store unavailable should wait before another try.
-const UNAVAILABLE: Duration = Duration::from_secs(1);
+use memhost_types::{CompanyId, OperationErrorCode, Refusal, STORE_UNAVAILABLE};
 
 /// Why a call of the store failed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -89,7 +84,7 @@ impl From<StoreError> for Refusal {
             }
             StoreError::NotHome { .. } | StoreError::Unavailable { .. } => {
                 Self::new(OperationErrorCode::StoreUnavailable, error.to_string())
-                    .retry_after(UNAVAILABLE)
+                    .retry_after(STORE_UNAVAILABLE)
             }
             error => Self::host(error),
         }

@@ -7,6 +7,10 @@ use std::time::Duration;
 use super::operation::{OperationError, OperationErrorCode, Outcome};
 use super::{FieldError, limits};
 
+/// How long to wait until the store may be reached again, or another host has taken the company
+/// over.
+pub const STORE_UNAVAILABLE: Duration = Duration::from_secs(1);
+
 /// The contract's error variant. What the host does on each is stated in `wit/types.wit`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]

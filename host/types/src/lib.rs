@@ -65,7 +65,7 @@ pub use delivery::{
 };
 pub use event::{Event, EventFilter, EventType, NewEvent};
 pub use explained::{ExplainedOperation, RecordFate, ReturnedRecord};
-pub use failure::{ProviderError, Refusal, cut_message};
+pub use failure::{ProviderError, Refusal, STORE_UNAVAILABLE, cut_message};
 pub use field_error::FieldError;
 pub use forget_scope::{ForgetScopeRequest, ForgottenScope};
 pub use ids::{

@@ -87,7 +87,6 @@ async fn a_host_without_its_database_says_when_to_come_back_and_goes_on_after_it
     }
     assert_eq!(found(api, "seal").await, 1);
     assert_eq!(found(api, "whale").await, 1);
-    drop(setting.host);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

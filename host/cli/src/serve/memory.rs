@@ -2,7 +2,7 @@
 //! something is allocated or freed, so an idle host would keep them.
 
 #[cfg(target_os = "linux")]
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -11,7 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 const EVERY: Duration = Duration::from_secs(15);
 /// Processor time within that, below which the host rests.
 const RESTS: Duration = Duration::from_millis(300);
-/// Processor time since memory was last given back, from which it is worth it again.
+/// Processor time since free pages were last returned, from which it is worth it again.
 const WORTH_IT: Duration = Duration::from_secs(2);
 
 /// Looks until it is dropped.
@@ -25,6 +25,7 @@ pub(super) async fn give_back_when_idle<T>() -> T {
                 purge();
                 purged = spent();
             }
+            // At each look: the little that an idle host does brings pages back all the time.
             #[cfg(target_os = "linux")]
             if let Err(error) = drop_program() {
                 tracing::debug!(%error, "the program's pages stay");
@@ -54,21 +55,18 @@ fn purge() {
 
 /// Drops the pages of the program's code and constants: about 45 MiB after a busy time, little of
 /// which an idle host uses. They stay in the system's cache of files, whose memory the system may
-/// use for something else. What the host uses again comes back, 64 KiB in about a microsecond.
+/// use for something else. What the host uses again comes back from there.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code, reason = "no safe call does it; see the comment at the call")]
 fn drop_program() -> std::io::Result<()> {
     use rustix::mm::{Advice, madvise};
-    // Reading it takes about 50 ms, and the program stays where it is.
-    static PROGRAM: OnceLock<Vec<(usize, usize)>> = OnceLock::new();
-    let program = match PROGRAM.get() {
-        Some(program) => program,
-        None => {
-            let maps = std::fs::read_to_string("/proc/self/smaps")?;
-            PROGRAM.get_or_init(|| unwritten(&maps, drop_program as *const () as usize))
-        }
-    };
-    for (start, length) in program {
+    // Reading it takes tens of milliseconds, and the program stays where it is. If it cannot be
+    // read, nothing is dropped.
+    static PROGRAM: LazyLock<Vec<(usize, usize)>> = LazyLock::new(|| {
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+        unwritten(&maps, drop_program as *const () as usize)
+    });
+    for (start, length) in &*PROGRAM {
         // SAFETY: the range is a mapping of the program's file that cannot be written and had no
         // page but the file's, so the system reads the same bytes again when they are used.
         unsafe { madvise(*start as *mut _, *length, Advice::LinuxDontNeed) }?;
@@ -76,9 +74,9 @@ fn drop_program() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Where the file that has this address is mapped, and how long, in the form of
-/// `/proc/self/smaps`: the mappings that cannot be written and have no page that was, such as
-/// those that the loader has relocated.
+/// Start and length of the mappings of the file that has this address, as `/proc/self/smaps` lists
+/// them, without those that can be written and those with pages that were, such as the ones that
+/// the loader has relocated.
 #[cfg(target_os = "linux")]
 fn unwritten(maps: &str, address: usize) -> Vec<(usize, usize)> {
     struct Mapping<'a> {

@@ -73,7 +73,7 @@ fn command(program: &Path, limits: CompileLimits, flags: &[&str]) -> Command {
         .args(flags)
         .env_clear()
         .env("RAYON_NUM_THREADS", cores.min(MAX_THREADS).to_string())
-        // Its limit is one on address space, of which the program's allocator would keep what it
+        // The limit counts address space, and the program's allocator would keep the part that it
         // has freed.
         .env("_RJEM_MALLOC_CONF", "retain:false")
         .process_group(0)
