@@ -14,7 +14,7 @@ use super::connection::Connection;
 use super::user_files::check_data;
 use super::{CliError, Result};
 use memhost_agent_hooks::UnixConnector;
-use memhost_core::Service;
+use memhost_core::{Service, ServiceOptions};
 use memhost_server::{InProcess, Method, Request};
 
 /// The longest answer that is read, in bytes.
@@ -43,6 +43,7 @@ impl Backend {
         check_data("--data-dir", data_dir)?;
         let mut options =
             HostConfig::read("--host-config", args.host_config.as_deref())?.options(data_dir)?;
+        refuse_database("--data-dir", &options.service)?;
         options.service.plugins_dir = args.plugins_dir.clone().or(options.service.plugins_dir);
         let service = Service::open(options.service).await.map_err(CliError::host)?;
         Ok(Self::Direct(Box::new(InProcess::with(service, &options.server))))
@@ -157,6 +158,17 @@ impl Backend {
             }
             _ => CliError::problem(status, body),
         }
+    }
+}
+
+/// Refuses to open a host whose memory is in a database: one that runs has it.
+pub(super) fn refuse_database(argument: &str, options: &ServiceOptions) -> Result<()> {
+    match options.database {
+        None => Ok(()),
+        Some(_) => Err(CliError::input(
+            argument,
+            "has no memory: the configuration names a database; name a running host with --url",
+        )),
     }
 }
 

@@ -3,6 +3,7 @@
 //! would have no effect.
 
 use std::fmt::Display;
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,6 +31,13 @@ pub(super) struct HostConfig {
     /// The address of the control plane, if it has its own.
     pub(super) control_listen: Option<Address>,
     pub(super) data_dir: Option<PathBuf>,
+    /// The database that keeps memory.
+    store: Option<String>,
+    /// Where the other hosts on the database reach this one.
+    pub(super) peer_listen: Option<SocketAddr>,
+    pub(super) peer_url: Option<String>,
+    shared_dir: Option<PathBuf>,
+    host_key_file: Option<PathBuf>,
     plugins_dir: Option<PathBuf>,
     trusted_keys: Vec<String>,
     trusted_digests: Vec<Digest>,
@@ -107,6 +115,8 @@ impl HostConfig {
         let paths = [
             &mut config.data_dir,
             &mut config.plugins_dir,
+            &mut config.shared_dir,
+            &mut config.host_key_file,
             &mut config.vault_key_file,
             &mut config.outgoing_roots,
         ];
@@ -130,6 +140,9 @@ impl HostConfig {
             requires_signature: self.require_signatures,
             digests: self.trusted_digests,
         };
+        options.database = self.store;
+        options.shared_dir = self.shared_dir;
+        options.host_key_file = self.host_key_file;
         options.plugins_dir = self.plugins_dir;
         options.vault_key_file = self.vault_key_file;
         options.audit = self.audit.unwrap_or_default();

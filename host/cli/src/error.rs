@@ -59,6 +59,9 @@ pub enum CliError {
     /// The host does not open or serve.
     #[error("{0}")]
     Host(String),
+    /// The database of a host cannot be used.
+    #[error("{0}")]
+    Store(String),
     /// A step of the demo, or a check, failed.
     #[error("{0}")]
     Failed(String),
@@ -81,6 +84,7 @@ impl CliError {
             Self::Input { .. }
             | Self::AgentHooks(memhost_agent_hooks::HooksError::Input { .. }) => 2,
             Self::Unreachable { .. } => 5,
+            Self::Store(_) => STORE_FAILED,
             Self::AgentHooks(_) | Self::Host(_) | Self::Failed(_) | Self::Output(_) => 1,
         }
     }

@@ -182,6 +182,9 @@ enum Command {
     /// Verify, compact, back up and restore a host's store.
     #[command(subcommand)]
     Store(store::StoreCommand),
+    /// Show the hosts that share a database.
+    #[command(subcommand)]
+    Cluster(store::ClusterCommand),
     /// Diagnose a host and suggest fixes.
     Doctor(store::DoctorArgs),
     /// Manage the embedding model that providers may use.
@@ -337,6 +340,7 @@ async fn dispatch(cli: Cli) -> Result<()> {
         Command::Token(command) => token::run(command).await,
         Command::Company(command) => company::run(command).await,
         Command::Store(command) => store::run(command).await,
+        Command::Cluster(command) => store::cluster(command).await,
         Command::Doctor(args) => store::doctor(args).await,
         Command::Embeddings(command) => embeddings::run(command),
         Command::Eval(command) => evaluate::run(command).await,

@@ -1,5 +1,6 @@
 //! Running a host.
 
+mod cluster;
 mod memory;
 
 use std::io::{IsTerminal, Write};
@@ -18,6 +19,7 @@ use memhost_core::{Audit, Service, end_quiet};
 use memhost_explorer::LinkTemplate;
 use memhost_server::{self as server, Address, AdminToken, Endpoint, ServerOptions, Surfaces};
 use memhost_types::{Digest, Origin};
+use uuid::Uuid;
 
 /// The default listen address, reachable only from this machine.
 const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7600));
@@ -43,6 +45,23 @@ pub(super) struct ServeArgs {
     /// Data directory [default: the configuration file's, or `memhost-data`].
     #[arg(long, env = "MEMHOST_DATA_DIR", value_name = "DIR")]
     data_dir: Option<PathBuf>,
+    /// PostgreSQL that keeps memory instead of the data directory,
+    /// postgres://USER@HOST/DATABASE; several hosts may share it. See host/docs/cluster.md.
+    #[arg(long, env = "MEMHOST_STORE", hide_env_values = true, value_name = "URL")]
+    store: Option<String>,
+    /// With --store: listen address for the other hosts, such as 10.0.0.1:7601.
+    #[arg(long, env = "MEMHOST_PEER_LISTEN", value_name = "ADDRESS")]
+    peer_listen: Option<SocketAddr>,
+    /// With --store: URL at which the other hosts reach this one [default: that of --peer-listen].
+    #[arg(long, env = "MEMHOST_PEER_URL", value_name = "URL")]
+    peer_url: Option<String>,
+    /// With --store: directory of providers' files, on a file system that all hosts share.
+    #[arg(long, env = "MEMHOST_SHARED_DIR", value_name = "DIR")]
+    shared_dir: Option<PathBuf>,
+    /// Key file of the host, the same at all hosts; created if missing [default: `host.key` in the
+    /// data directory].
+    #[arg(long, value_name = "FILE")]
+    host_key_file: Option<PathBuf>,
     /// Plugins directory with `.wasm` files [default: `plugins` in the data directory].
     #[arg(long, value_name = "DIR")]
     plugins_dir: Option<PathBuf>,
@@ -137,7 +156,17 @@ pub(super) async fn run(args: ServeArgs) -> Result<()> {
     if !(args.allow_plain_http || config.allow_plain_http) {
         listen.iter().try_for_each(|(address, surfaces)| check_address(address, *surfaces))?;
     }
+    let place = cluster::Place {
+        listen: args.peer_listen.or(config.peer_listen),
+        url: args.peer_url.or_else(|| config.peer_url.clone()),
+        allows_plain_http: args.allow_plain_http || config.allow_plain_http,
+    };
     let HostOptions { service: mut options, server: mut surfaces } = config.options(&data_dir)?;
+    if let Some(store) = args.store {
+        options.database = Some(cluster::database("--store", store)?);
+    }
+    options.shared_dir = args.shared_dir.or(options.shared_dir);
+    options.host_key_file = args.host_key_file.or(options.host_key_file);
     surfaces.frame_ancestors.extend(args.frame_ancestor);
     surfaces.links.issue = args.issue_link.or(surfaces.links.issue);
     surfaces.links.run = args.run_link.or(surfaces.links.run);
@@ -166,6 +195,17 @@ pub(super) async fn run(args: ServeArgs) -> Result<()> {
     if args.print_address.is_none() {
         drop(writeln!(std::io::stderr(), "{}", starting(&data_dir)));
     }
+    if options.database.is_some() {
+        let start = cluster::Start {
+            listen,
+            token: known,
+            makes_token: args.new_token,
+            prints_json: args.print_address.is_some(),
+            closed,
+        };
+        return cluster::serve(place, start, options, surfaces).await;
+    }
+    place.refuse()?;
     let service = Service::open(options).await.map_err(CliError::data_dir)?;
     if service.monitor().is_quiet() {
         tracing::warn!(
@@ -174,16 +214,7 @@ pub(super) async fn run(args: ServeArgs) -> Result<()> {
         );
     }
     // Before a token is made: one of a host that cannot listen would be shown and lost.
-    let mut endpoints = Vec::new();
-    let mut planes = Vec::new();
-    for (address, surfaces) in listen {
-        endpoints.push(Endpoint::bind(&address, surfaces).await.map_err(CliError::host)?);
-        planes.push(match surfaces {
-            Surfaces::All => "",
-            Surfaces::Runtime => " (runtime plane)",
-            Surfaces::Control => " (control plane)",
-        });
-    }
+    let endpoints = bind(listen).await?;
     let (token, made) = match known {
         Some(token) => (token, None),
         None => AdminToken::of_data_dir(&data_dir, args.new_token).map_err(CliError::host)?,
@@ -191,7 +222,7 @@ pub(super) async fn run(args: ServeArgs) -> Result<()> {
     // From the first line on that says where the host is, no signal ends it without a word.
     let stopped = crate::signals::stop();
     if args.print_address.is_some() {
-        line(&ready(&endpoints, &service))?;
+        line(&ready(&endpoints, service.monitor().store_id()))?;
         if made.is_some() {
             tracing::warn!(
                 "a new operator token was made and not shown; give one, such as with \
@@ -203,9 +234,7 @@ pub(super) async fn run(args: ServeArgs) -> Result<()> {
     if let Some(made) = &made {
         line(&format!("the operator token, shown only once:\n  {made}"))?;
     }
-    for (endpoint, plane) in endpoints.iter().zip(planes) {
-        line(&format!("memhost is listening on {}{plane}", endpoint.address()))?;
-    }
+    say_listening(&endpoints)?;
     let explorer =
         endpoints.last().map(|endpoint| endpoint.address().to_string()).unwrap_or_default();
     let token = show_explorer(token, &explorer, &service, made.is_some())?;
@@ -213,6 +242,25 @@ pub(super) async fn run(args: ServeArgs) -> Result<()> {
         context::remember(&first.address().to_string(), &last.address().to_string(), made)?;
     }
     serve(endpoints, service, token, surfaces, stopped, closed).await
+}
+
+async fn bind(listen: Vec<(Address, Surfaces)>) -> Result<Vec<Endpoint>> {
+    let mut endpoints = Vec::new();
+    for (address, surfaces) in listen {
+        endpoints.push(Endpoint::bind(&address, surfaces).await.map_err(CliError::host)?);
+    }
+    Ok(endpoints)
+}
+
+fn say_listening(endpoints: &[Endpoint]) -> Result<()> {
+    endpoints.iter().try_for_each(|endpoint| {
+        let plane = match endpoint.surfaces() {
+            Surfaces::All => "",
+            Surfaces::Runtime => " (runtime plane)",
+            Surfaces::Control => " (control plane)",
+        };
+        line(&format!("memhost is listening on {}{plane}", endpoint.address()))
+    })
 }
 
 /// What the host does before it listens. The first start takes seconds, in which a person types the
@@ -234,15 +282,7 @@ async fn serve(
     stopped: impl Future<Output = ()> + Send + 'static,
     closed: Option<impl Future<Output = ()> + Send + 'static>,
 ) -> Result<()> {
-    let stop = async {
-        match closed {
-            Some(closed) => tokio::select! {
-                () = stopped => {}
-                () = closed => tracing::info!("stopping: standard input was closed"),
-            },
-            None => stopped.await,
-        }
-    };
+    let stop = until(stopped, closed);
     let serving = server::run(endpoints, service, token, options, stop);
     tokio::select! {
         served = serving => served.map_err(CliError::host),
@@ -250,14 +290,25 @@ async fn serve(
     }
 }
 
+/// Resolves when the host is to stop.
+async fn until(stopped: impl Future<Output = ()>, closed: Option<impl Future<Output = ()>>) {
+    match closed {
+        Some(closed) => tokio::select! {
+            () = stopped => {}
+            () = closed => tracing::info!("stopping: standard input was closed"),
+        },
+        None => stopped.await,
+    }
+}
+
 /// One line that says where the host listens.
-fn ready(endpoints: &[Endpoint], service: &Service) -> String {
+fn ready(endpoints: &[Endpoint], store_id: Uuid) -> String {
     let address =
         |endpoint: Option<&Endpoint>| endpoint.map(|endpoint| endpoint.address().to_string());
     let ready = serde_json::json!({
         "pid": std::process::id(),
         "version": env!("CARGO_PKG_VERSION"),
-        "storeId": service.monitor().store_id(),
+        "storeId": store_id,
         "runtime": address(endpoints.first()),
         "control": address(endpoints.last()),
     });
@@ -272,13 +323,18 @@ pub(super) fn check_address(address: &Address, surfaces: Surfaces) -> Result<()>
         return Ok(());
     }
     let flag = if surfaces == Surfaces::Control { "--control-listen" } else { "--listen" };
+    Err(reached_by_others(flag, *socket))
+}
+
+/// An address that other machines reach, where requests go over the network as they are.
+fn reached_by_others(flag: &str, socket: SocketAddr) -> CliError {
     let message = format!(
         "{socket} is reached by other machines, and this host has no TLS; listen on 127.0.0.1:{} \
          and put a proxy with \
          TLS in front, or add --allow-plain-http if the network protects every request",
         socket.port()
     );
-    Err(CliError::input(flag, message))
+    CliError::input(flag, message)
 }
 
 /// Says where the explorer is. On a terminal, and with a new token, also a link that signs in once:

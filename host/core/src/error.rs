@@ -41,6 +41,12 @@ pub enum OpenError {
          with `openssl rand -hex 32`, readable by its owner only, and set the secrets again"
     )]
     VaultKeyGone { path: PathBuf },
+    #[error(
+        "the data directory {path} has a store of its own, which a host on a database does not \
+         use; choose another directory with --data-dir, and move companies with `memhost company \
+         export` and `import`"
+    )]
+    HasStore { path: PathBuf },
     #[error("the plugins could not be read: {0}")]
     Plugins(#[from] PluginError),
 }

@@ -33,9 +33,12 @@ impl From<KeyError> for OpenError {
 pub(crate) struct Keys([u8; 32]);
 
 impl Keys {
-    /// Reads the key of a data directory, or makes one.
-    pub(crate) fn open(data_dir: &Path) -> Result<Self, KeyError> {
-        Self::read_or_make(data_dir, FILE)
+    /// Reads the key of a data directory, or makes one. With `file`, the key is there.
+    pub(crate) fn open(data_dir: &Path, file: Option<&Path>) -> Result<Self, KeyError> {
+        match file {
+            Some(file) => Self::read_or_make(file),
+            None => Self::read_or_make(&data_dir.join(FILE)),
+        }
     }
 
     /// The same for a directory of compiled components that several hosts of one user share.
@@ -48,17 +51,16 @@ impl Keys {
                 "it belongs to another user, or others can write to it; do `chmod 700` on it";
             return Err(failed(message.to_owned()));
         }
-        Self::read_or_make(directory, SHARED_FILE)
+        Self::read_or_make(&directory.join(SHARED_FILE))
     }
 
-    fn read_or_make(directory: &Path, name: &str) -> Result<Self, KeyError> {
-        let path = directory.join(name);
+    fn read_or_make(path: &Path) -> Result<Self, KeyError> {
         let failed = |action, error: &dyn std::fmt::Display| KeyError {
             action,
-            path: path.clone(),
+            path: path.to_owned(),
             message: error.to_string(),
         };
-        let read = || match fs::read(&path) {
+        let read = || match fs::read(path) {
             Ok(bytes) => bytes
                 .try_into()
                 .map(Some)
@@ -72,7 +74,7 @@ impl Keys {
         let mut key = [0; 32];
         getrandom::fill(&mut key).map_err(|error| failed("making a random key for", &error))?;
         // Where two processes make one at the same time, the first one counts.
-        match memhost_files::durable::write_new(&path, &key, 0o600) {
+        match memhost_files::durable::write_new(path, &key, 0o600) {
             Ok(()) => Ok(Self(key)),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 read()?.map(Self).ok_or_else(|| failed("reading", &"it is gone again"))
@@ -105,6 +107,16 @@ impl Keys {
         let bytes = self.derive("memhost 2026-11 store id");
         let (id, _) = bytes.split_first_chunk::<16>().unwrap_or((&[0; 16], &[]));
         uuid::Builder::from_random_bytes(*id).into_uuid()
+    }
+
+    /// The key with which hosts on one database know each other.
+    pub(crate) fn peers(&self) -> [u8; 32] {
+        self.derive("memhost 2026-11 peers")
+    }
+
+    /// A value that tells hosts whether they have the same key, and nothing else.
+    pub(crate) fn check(&self) -> String {
+        blake3::Hash::from_bytes(self.derive("memhost 2026-11 check")).to_hex().to_string()
     }
 
     fn derive(&self, purpose: &str) -> [u8; 32] {

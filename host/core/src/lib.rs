@@ -7,6 +7,7 @@
 
 mod backup;
 mod caches;
+mod cluster;
 mod error;
 mod keys;
 mod monitor;
@@ -15,6 +16,7 @@ mod permissions;
 mod service;
 
 pub use backup::{BackupRequest, BackupView, check_backup, end_quiet, restore_backup};
+pub use cluster::{Joined, Leadership, make_data_dir};
 pub use error::OpenError;
 pub use memhost_access::{
     ACT_AS_HEADERS, Access, AccessError, Act, ActAs, ActingError, Caller, CreateToken, Denied,
@@ -35,6 +37,7 @@ pub use memhost_oplog::billing::{
 pub use memhost_oplog::feed::{Follower, HostEvent, Notice};
 pub use memhost_oplog::metrics::Gauges;
 pub use memhost_oplog::operation::{OperationContext, OperationSink};
+pub use memhost_postgres::{HostLease, LEASE, Leader, Membership, Term};
 pub use memhost_queues::{BackgroundError, RetryPolicy, ReviewError};
 pub use memhost_registry::bindings::{Bindings, NewBinding, ResolutionStep, Why};
 pub use memhost_registry::plugins;
@@ -49,6 +52,6 @@ pub use memhost_tenancy::{
 pub use memhost_transfer::{
     ExportLine, ImportOptions, Imported, MAX_IMPORT_LINE, Restored, Transfer,
 };
-pub use monitor::{Check, Health, MetricSource, Monitor, ReadingGauges};
+pub use monitor::{Check, Health, HostView, MetricSource, Monitor, ReadingGauges};
 pub use options::{ServiceOptions, WrapStore};
-pub use service::Service;
+pub use service::{Service, compile_ahead};

@@ -3,6 +3,7 @@
 pub(crate) mod check;
 mod doctor;
 mod exposition;
+mod hosts;
 mod sections;
 
 use std::path::PathBuf;
@@ -11,12 +12,14 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::service::Own;
 use memhost_access::{Attached, WritePolicy};
 use memhost_control::Control;
 use memhost_operations::{Operations, Parts};
 use memhost_oplog::Oplog;
 use memhost_oplog::metrics::Gauges;
 use memhost_ports::Clock;
+use memhost_postgres::Membership;
 use memhost_queues::{Deliveries, Jobs};
 use memhost_registry::bindings::Bindings;
 use memhost_registry::plugins::Plugins;
@@ -26,6 +29,7 @@ use memhost_store::Store;
 use memhost_tenancy::{ServiceError, Tenancy};
 
 pub use self::check::{Check, Health};
+pub use self::hosts::HostView;
 
 /// The work of a [`MetricSource`].
 pub type ReadingGauges<'a> =
@@ -55,6 +59,7 @@ pub struct Monitor {
     sandbox: Sandbox,
     data_dir: PathBuf,
     store_id: uuid::Uuid,
+    membership: Option<Arc<Membership>>,
 }
 
 impl Monitor {
@@ -67,14 +72,15 @@ impl Monitor {
     pub(crate) fn new(
         parts: Parts,
         (operations, control): (Arc<Operations>, Arc<Control>),
-        (data_dir, store_id): (PathBuf, uuid::Uuid),
+        own: Own,
     ) -> Self {
         Self {
             operations,
             control,
             sandbox: parts.sandbox,
-            data_dir,
-            store_id,
+            data_dir: own.data_dir,
+            store_id: own.store_id,
+            membership: own.membership,
             metric_sources: Attached::default(),
             tenancy: parts.tenancy,
             store: parts.store,

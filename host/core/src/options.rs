@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::cluster::Leadership;
 use memhost_embeddings::EmbeddingsOptions;
 use memhost_oplog::Audit;
 use memhost_ports::{Clock, SystemClock};
@@ -51,10 +52,18 @@ pub struct ServiceOptions {
     /// The options of the embedded store. Its quota of a company holds for every store.
     pub store: SledOptions,
     /// A database that keeps memory instead of the embedded store:
-    /// `postgres://USER:PASSWORD@HOST/DATABASE`. One host at a time may use it: what a company has
-    /// in memory is not shared yet. The data directory still has keys, components and the files of
-    /// providers.
+    /// `postgres://USER:PASSWORD@HOST/DATABASE`. The data directory still has keys and components.
     pub database: Option<String>,
+    /// The place of this host among those on the database, and its term. `None`: it takes over each
+    /// company that it is asked for, so it must be the only one.
+    pub leadership: Option<Leadership>,
+    /// The directory of providers' files, of a file system that all hosts share. `None`: the data
+    /// directory, and where several hosts share a database none: providers that keep files are
+    /// refused then.
+    pub shared_dir: Option<PathBuf>,
+    /// The file of the host's key, made where it is missing. `None`: `host.key` in the data
+    /// directory. Hosts on one database have the same.
+    pub host_key_file: Option<PathBuf>,
     /// Wraps the store when the host is opened, such as in a store that fails on purpose.
     pub wrap_store: Option<WrapStore>,
     /// When deliveries and jobs that failed are tried again.
@@ -72,6 +81,12 @@ pub struct ServiceOptions {
 }
 
 impl ServiceOptions {
+    /// Where the files of providers are. `None`: no directory is seen by every host.
+    pub(crate) fn files_dir(&self) -> Option<PathBuf> {
+        let is_alone = self.leadership.as_ref().is_none_or(|at| at.membership.is_alone());
+        self.shared_dir.clone().or_else(|| is_alone.then(|| self.data_dir.clone()))
+    }
+
     /// The defaults, with everything in `data_dir`.
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -87,6 +102,9 @@ impl ServiceOptions {
             sandbox: SandboxOptions::default(),
             store: SledOptions::default(),
             database: None,
+            leadership: None,
+            shared_dir: None,
+            host_key_file: None,
             wrap_store: None,
             retry: RetryPolicy::default(),
             metrics_company_label: false,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::backup::{self, BackupRequest, BackupView};
+use crate::cluster::make_data_dir;
 use crate::error::OpenError;
 use crate::keys::Keys;
 use crate::monitor::Monitor;
@@ -17,17 +18,17 @@ use memhost_embeddings::{Embeddings, EmbeddingsOptions};
 use memhost_operations::{Operations, Parts};
 use memhost_oplog::operation::OperationSink;
 use memhost_oplog::{Oplog, OplogOptions};
-use memhost_postgres::{PostgresOptions, PostgresStore};
+use memhost_postgres::{Membership, PostgresOptions, PostgresStore};
 use memhost_queues::waiting::WaitingRecords;
 use memhost_queues::{Deliveries, Jobs, RetryPolicy, Reviews};
 use memhost_records::Records;
 use memhost_registry::bindings::Bindings;
 use memhost_registry::plugins::{Plugins, PluginsOptions, Trust};
-use memhost_registry::secrets::{SecretStore, Vault, key_from_env_or_file};
+use memhost_registry::secrets::{SecretStore, Vault};
 use memhost_registry::versions::ServingBindings;
 use memhost_registry::{ActivityLog, CompanyRegister};
 use memhost_sandbox::{CacheKey, Sandbox};
-use memhost_store::{SledOptions, SledStore, Store};
+use memhost_store::{SledStore, Store};
 use memhost_tenancy::{KnownCompanies, ServiceError, Tenancy, TenancyParts};
 use memhost_transfer::Transfer;
 
@@ -113,37 +114,26 @@ impl Service {
             }
         }
         // Before anything is made: what is asked of it may be wrong.
-        let sandbox = Sandbox::new(options.sandbox)?;
-        let data_dir = options.data_dir;
-        // Memory is for the host's user only.
-        memhost_files::durable::create_directory(&data_dir, 0o700)
-            .map_err(|error| OpenError::directory("making", &data_dir, error))?;
-        let store = open_store(&data_dir, options.store, options.database).await?;
+        let sandbox = Sandbox::new(options.sandbox.clone())?;
+        let files_dir = options.files_dir();
+        let data_dir = options.data_dir.clone();
+        make_data_dir(&data_dir)?;
+        let store = open_store(&options).await?;
         let store =
-            options.wrap_store.map_or_else(|| Arc::clone(&store), |wrap| wrap(Arc::clone(&store)));
-        memhost_transfer::undo_cut_imports(&*store, &data_dir).await?;
-        let keys = Keys::open(&data_dir)?;
-        let vault_file = options.vault_key_file.unwrap_or_else(|| data_dir.join("vault.key"));
-        let vault_key = options.vault_key.or_else(|| std::env::var("MEMHOST_VAULT_KEY").ok());
+            options.wrap_store.take().map_or_else(|| Arc::clone(&store), |wrap| wrap(Arc::clone(&store)));
+        memhost_transfer::undo_cut_imports(&*store, files_dir.as_deref()).await?;
+        let keys = Keys::open(&data_dir, options.host_key_file.as_deref())?;
+        let vault_file = options.vault_key_path();
         // A new key in the place of a lost one could not decrypt the secrets.
-        if vault_key.is_none() && !vault_file.exists() && SecretStore::has_any(&*store).await? {
+        if options.named_vault_key().is_none()
+            && !vault_file.exists()
+            && SecretStore::has_any(&*store).await?
+        {
             return Err(OpenError::VaultKeyGone { path: vault_file });
         }
-        let vault = Vault::open(key_from_env_or_file(vault_key.as_deref(), &vault_file)?);
+        let vault = Vault::open(options.open_vault_key()?);
         let secrets = Arc::new(SecretStore::new(Arc::clone(&store), vault));
-        let shared = options.compiled_dir.and_then(|directory| {
-            let (opened, directory) = (shared_cache(&directory), directory.display());
-            let advice = "name another directory, such as with MEMHOST_CACHE_DIR";
-            let warn = |why: &_| {
-                tracing::warn!(%why, %directory, advice, "compiled components are \
-                not shared");
-            };
-            opened.inspect_err(warn).ok()
-        });
-        let cache = match shared {
-            None => CacheKey::new(data_dir.join("compiled"), keys.compiled_cache())?,
-            Some(shared) => shared,
-        };
+        let cache = open_cache(&data_dir, options.compiled_dir.as_deref(), &keys)?;
         let known = Arc::new(KnownCompanies::open(&*store).await?);
         let activity = Arc::new(ActivityLog::new(
             Arc::clone(&store),
@@ -162,7 +152,7 @@ impl Service {
             Arc::clone(&activity),
             Arc::clone(&secrets),
             Embeddings::open(options.embeddings, &data_dir)?,
-            &data_dir,
+            files_dir.as_deref(),
         ));
         memhost_control::finish_cut_deletions(&*store, (&bindings, &serving), None).await.map_err(
             |refusal| {
@@ -229,7 +219,12 @@ impl Service {
             digest_key: keys.digests(),
             zero_config: options.zero_config,
         };
-        let own = (data_dir, keys.store_id());
+        let own = Own {
+            data_dir,
+            files_dir,
+            store_id: keys.store_id(),
+            membership: options.leadership.map(|leadership| leadership.membership),
+        };
         let service = Arc::new(Self::new(parts, secrets, own, options.retry));
         if options.has_background {
             let erasing = Arc::clone(&service.transfer);
@@ -249,15 +244,17 @@ impl Service {
     fn new(
         parts: Parts,
         secrets: Arc<SecretStore>,
-        (data_dir, store_id): (PathBuf, uuid::Uuid),
+        own: Own,
         retry: RetryPolicy,
     ) -> Self {
         let operations = Arc::new(Operations::new(parts.clone()));
         let control =
             Arc::new(Control::new(parts.clone(), Arc::clone(&operations), Arc::clone(&secrets)));
         let both = (Arc::clone(&operations), Arc::clone(&control));
-        let transfer = Transfer::new(parts.clone(), both.clone(), secrets, data_dir.clone());
-        let monitor = Monitor::new(parts.clone(), both.clone(), (data_dir.clone(), store_id));
+        let files_dir = own.files_dir.clone();
+        let transfer = Transfer::new(parts.clone(), both.clone(), secrets, files_dir);
+        let data_dir = own.data_dir.clone();
+        let monitor = Monitor::new(parts.clone(), both.clone(), own);
         Self {
             tenancy: Arc::clone(&parts.tenancy),
             background: Arc::new(Background::new(parts.clone(), both, retry)),
@@ -271,18 +268,26 @@ impl Service {
     }
 }
 
+/// What belongs to one host and not to the parts.
+pub(crate) struct Own {
+    pub(crate) data_dir: PathBuf,
+    /// Where the files of providers are.
+    files_dir: Option<PathBuf>,
+    pub(crate) store_id: uuid::Uuid,
+    pub(crate) membership: Option<Arc<Membership>>,
+}
+
 /// Opens the store of a data directory, or the database that keeps memory instead.
-async fn open_store(
-    data_dir: &Path,
-    options: SledOptions,
-    database: Option<String>,
-) -> Result<Arc<dyn Store>, OpenError> {
-    if let Some(address) = database {
-        let company_bytes = options.company_bytes;
-        let options = PostgresOptions { address, company_bytes, ..PostgresOptions::default() };
+async fn open_store(options: &ServiceOptions) -> Result<Arc<dyn Store>, OpenError> {
+    if let Some(address) = options.database.clone() {
+        let company_bytes = options.store.company_bytes;
+        let term = options.leadership.as_ref().map(|leadership| leadership.term);
+        let options =
+            PostgresOptions { address, company_bytes, term, ..PostgresOptions::default() };
         return Ok(Arc::new(PostgresStore::open(options).await?));
     }
-    let path = data_dir.to_owned();
+    let (data_dir, options) = (&options.data_dir, options.store.clone());
+    let path = data_dir.clone();
     // Opening reads and may repair: not on the executor.
     let opened = memhost_executor::spawn_blocking(move || {
         let store = SledStore::open(&path, options)?;
@@ -294,6 +299,39 @@ async fn open_store(
     let store =
         opened.await.map_err(|error| OpenError::directory("opening", data_dir, error))??;
     Ok(Arc::new(store))
+}
+
+/// Where compiled components are kept: in the directory that is named, if it can be trusted.
+fn open_cache(data_dir: &Path, named: Option<&Path>, keys: &Keys) -> Result<CacheKey, OpenError> {
+    let shared = named.and_then(|directory| {
+        let (opened, directory) = (shared_cache(directory), directory.display());
+        let advice = "name another directory, such as with MEMHOST_CACHE_DIR";
+        let warn = |why: &_| {
+            tracing::warn!(%why, %directory, advice, "compiled components are not shared");
+        };
+        opened.inspect_err(warn).ok()
+    });
+    match shared {
+        Some(shared) => Ok(shared),
+        None => Ok(CacheKey::new(data_dir.join("compiled"), keys.compiled_cache())?),
+    }
+}
+
+/// Compiles what a host with these options would load, so that it opens quickly: for a host that
+/// waits to take another one's place.
+///
+/// # Errors
+/// Where a directory cannot be used.
+pub async fn compile_ahead(options: &ServiceOptions) -> Result<(), OpenError> {
+    let sandbox = Sandbox::new(options.sandbox.clone())?;
+    let data_dir = &options.data_dir;
+    let keys = Keys::open(data_dir, options.host_key_file.as_deref())?;
+    let cache = open_cache(data_dir, options.compiled_dir.as_deref(), &keys)?;
+    let (directory, trust) = (options.plugins_dir.clone(), options.trust.clone());
+    let plugins = open_plugins(&sandbox, cache, data_dir, directory, trust).await?;
+    plugins.begin().await;
+    plugins.idle().await;
+    Ok(())
 }
 
 /// A directory of compiled components that hosts of one user share, with its key.

@@ -94,6 +94,12 @@ impl Problem {
         Self { rate, ..self }
     }
 
+    /// No host can answer at the moment, and nothing was done.
+    pub fn unavailable(detail: impl Into<String>) -> Self {
+        let retry_after_ms = u64::try_from(STORE_UNAVAILABLE.as_millis()).ok();
+        Self { retry_after_ms, ..Self::new(ProblemCode::StoreUnavailable, detail) }
+    }
+
     /// The request has a field, parameter or header that is not accepted.
     pub fn invalid(detail: impl Into<String>) -> Self {
         Self::new(ProblemCode::InvalidRequest, detail)

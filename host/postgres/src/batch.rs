@@ -49,7 +49,8 @@ impl<'a> Batch<'a> {
         let mut batch = Self::default();
         for item in items {
             for part in &item.parts {
-                if part.company.id != HOST {
+                // The host's own rows have a home where several hosts share the database.
+                if part.company.id != HOST || part.company.token != 0 {
                     batch.homes.insert(part.company.id, part.company.token);
                 }
             }
@@ -100,6 +101,9 @@ pub(crate) struct Statements {
 /// a key. A lock that somebody else holds is waited for less long than the lane tries.
 const BEGIN: &str = "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; \
                      SET LOCAL enable_mergejoin = off; SET LOCAL lock_timeout = '5s'";
+
+/// Ends a transaction whose host says nothing: somebody who takes over waits for it.
+pub(crate) const IDLE_WITHIN: &str = "SET LOCAL idle_in_transaction_session_timeout = '2s'";
 
 const FENCE: &str = "SELECT h.company FROM unnest($1::bigint[], $2::bigint[]) AS w(company, token) \
      JOIN homes h ON h.company = w.company AND h.token = w.token AND h.host = $3 \
@@ -190,8 +194,9 @@ pub(crate) async fn begin<'t>(
     let transaction = client.transaction().await?;
     let place: [&(dyn ToSql + Sync); 3] = [&host, &lane, &number];
     // They are sent together, and done one after the other.
-    let ((), numbered, lost) = tokio::try_join!(
+    let ((), (), numbered, lost) = tokio::try_join!(
         transaction.batch_execute(BEGIN),
+        transaction.batch_execute(IDLE_WITHIN),
         transaction.execute(&statements.lane, &place),
         fence(&transaction, statements, batch, host),
     )?;

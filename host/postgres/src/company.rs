@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::error::not_leading;
 use crate::place::HOST;
 use memhost_ports::StorageSize;
 use memhost_store::StoreError;
@@ -144,6 +145,14 @@ impl Company {
     pub(crate) fn held(&self) -> u64 {
         let state = self.state.lock();
         u64::try_from(state.held.saturating_add(state.growing)).unwrap_or(0)
+    }
+
+    /// Another host is its home.
+    pub(crate) fn is_elsewhere(&self, action: &'static str) -> StoreError {
+        match self.name.clone() {
+            Some(company) => StoreError::NotHome { company },
+            None => not_leading(action),
+        }
     }
 
     /// Gives up: what waits is not written, and the company must be loaded again. The host's own

@@ -28,12 +28,28 @@ pub enum OpenError {
          rights of the user in its address"
     )]
     Schema { database: String, message: String },
+    #[error(
+        "{name} of this host is not that of the other hosts on the database {database}; copy it \
+         from one of them"
+    )]
+    Differs { database: String, name: String },
+    #[error(
+        "the host {other} uses the database {database}, and the two cannot reach each other; give \
+         each of them an address of its own with --peer-listen, or stop that one"
+    )]
+    Alone { database: String, other: String },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 /// How long a lane tries to write what it has, and how long a question may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Another host leads by now.
+pub(crate) fn not_leading(action: &'static str) -> StoreError {
+    let message = "another host has taken over".to_owned();
+    StoreError::Unavailable { action, message }
+}
 
 /// The database said nothing within [`PATIENCE`].
 pub(crate) fn no_answer(action: &'static str) -> StoreError {
@@ -78,6 +94,7 @@ pub(crate) fn passes(error: &tokio_postgres::Error) -> bool {
     matches!(class, "08" | "53" | "55" | "57")
         || [
             &SqlState::READ_ONLY_SQL_TRANSACTION,
+            &SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
             &SqlState::T_R_SERIALIZATION_FAILURE,
             &SqlState::T_R_DEADLOCK_DETECTED,
         ]

@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use crate::company::Company;
+use crate::error::not_leading;
+use crate::hosts::Term;
+use crate::place::HOST;
 use crate::store::Inner;
 use memhost_store::{Commit, StoreError, interrupted_at_start};
 use memhost_types::{CompanyId, Operation};
@@ -91,22 +94,29 @@ impl Inner {
     }
 
     /// Makes this host the home, which waits for transactions of the one before and ends its right
-    /// to write. Answers the new token.
+    /// to write. Answers the new token. A host with a term does so only while it leads.
     async fn take_over(&self, company: i64) -> Result<i64, StoreError> {
-        let sql = "INSERT INTO homes (company, host, token) VALUES ($1, $2, 0) \
-                   ON CONFLICT (company) DO NOTHING";
-        self.ask(LOADING, sql, &[&company, &self.id]).await?;
-        loop {
-            let sql = "SELECT token FROM homes WHERE company = $1";
-            let row = self.ask_one(LOADING, sql, &[&company]).await?;
-            let before: i64 = row.map_or(0, |row| row.get(0));
-            let sql = "UPDATE homes SET host = $2, token = $3 + 1 \
-                       WHERE company = $1 AND token = $3 RETURNING token";
-            let raised = self.ask_one(LOADING, sql, &[&company, &self.id, &before]).await?;
-            if let Some(row) = raised {
-                return Ok(row.get(0));
+        let raise = "ON CONFLICT (company) DO UPDATE SET host = $2, token = homes.token + 1 \
+                     RETURNING token";
+        let raised = match self.term {
+            None => {
+                let sql = format!(
+                    "INSERT INTO homes (company, host, token) VALUES ($1, $2, 1) {raise}"
+                );
+                self.ask_one(LOADING, &sql, &[&company, &self.id]).await?
             }
-        }
+            Some(Term { token, .. }) => {
+                // Whoever takes the lead waits for this statement, and then raises the token that
+                // it has set.
+                let sql = format!(
+                    "WITH term AS MATERIALIZED (SELECT 1 FROM homes \
+                       WHERE company = $3 AND host = $2 AND token = $4 FOR SHARE) \
+                     INSERT INTO homes (company, host, token) SELECT $1, $2, 1 FROM term {raise}"
+                );
+                self.ask_one(LOADING, &sql, &[&company, &self.id, &HOST, &token]).await?
+            }
+        };
+        raised.map(|row| row.get(0)).ok_or_else(|| not_leading(LOADING))
     }
 
     /// Records that operations were cut short, and remembers which. Answers the commits.

@@ -341,10 +341,8 @@ fn committed(items: Vec<Item>, mut held: HashMap<i64, i64>) {
 /// Gives up companies that another host serves.
 fn lose(items: &[Item], lost: &[i64]) {
     for part in items.iter().flat_map(|item| &item.parts) {
-        if lost.contains(&part.company.id)
-            && let Some(company) = part.company.name.clone()
-        {
-            part.company.fail(&StoreError::NotHome { company });
+        if lost.contains(&part.company.id) {
+            part.company.fail(&part.company.is_elsewhere("writing"));
         }
     }
 }

@@ -8,9 +8,10 @@ use async_trait::async_trait;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Transaction};
 
+use crate::batch::IDLE_WITHIN;
 use crate::company::Company;
 use crate::error::failed;
-use crate::place::{DUE, kind};
+use crate::place::{DUE, HOST, kind};
 use crate::store::{Inner, PostgresStore};
 use memhost_store::{
     BackupReport, Commit, Compacted, DiskState, Held, Maintenance, Store, StoreError, Table,
@@ -166,6 +167,7 @@ impl Inner {
     ) -> Result<Row, StoreError> {
         let mut client = self.reader(action).await?;
         let transaction = client.transaction().await.map_err(failed(action))?;
+        transaction.batch_execute(IDLE_WITHIN).await.map_err(failed(action))?;
         self.is_home(&transaction, home, action).await?;
         let company: &(dyn ToSql + Sync) = &home.id;
         let values: Vec<_> = std::iter::once(company).chain(values.iter().copied()).collect();
@@ -188,14 +190,12 @@ impl Inner {
             )
             .await
             .map_err(failed(action))?;
-        match (found, home.name.clone()) {
-            (None, Some(company)) => {
-                let error = StoreError::NotHome { company };
-                home.fail(&error);
-                Err(error)
-            }
-            _ => Ok(()),
+        if found.is_some() || home.id == HOST && self.term.is_none() {
+            return Ok(());
         }
+        let error = home.is_elsewhere(action);
+        home.fail(&error);
+        Err(error)
     }
 
     /// Removes the operations below a number. Those in progress stay, and so does the newest.

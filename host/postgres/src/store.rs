@@ -16,6 +16,7 @@ use uuid::Uuid;
 use crate::company::{Company, RowKey};
 use crate::connect::{self, Address};
 use crate::error::{OpenError, PATIENCE, failed, no_answer, unavailable};
+use crate::hosts::Term;
 use crate::lane::Lane;
 use crate::place::HOST;
 use memhost_store::{LocalLeases, LocalLocks, StoreError};
@@ -38,23 +39,27 @@ pub struct PostgresOptions {
     pub lanes: usize,
     /// The most connections for reading.
     pub readers: usize,
+    /// The term of a host that leads. `None`: the store takes over each company that it is asked
+    /// for, whoever has it.
+    pub term: Option<Term>,
 }
 
 impl Default for PostgresOptions {
     fn default() -> Self {
-        Self { address: String::new(), company_bytes: 0, lanes: 4, readers: 8 }
+        Self { address: String::new(), company_bytes: 0, lanes: 4, readers: 8, term: None }
     }
 }
 
 /// Without the address, which has a password.
 impl fmt::Debug for PostgresOptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { address: _, company_bytes, lanes, readers } = self;
+        let Self { address: _, company_bytes, lanes, readers, term } = self;
         formatter
             .debug_struct("PostgresOptions")
             .field("company_bytes", company_bytes)
             .field("lanes", lanes)
             .field("readers", readers)
+            .field("term", term)
             .finish_non_exhaustive()
     }
 }
@@ -68,6 +73,7 @@ pub struct PostgresStore(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     /// Which host this is. A store that is opened again is another one.
     pub(crate) id: Uuid,
+    pub(crate) term: Option<Term>,
     pool: Pool,
     pub(crate) lanes: Vec<Lane>,
     /// Where the store's own tasks run.
@@ -92,15 +98,16 @@ impl PostgresStore {
     pub async fn open(options: PostgresOptions) -> Result<Self, OpenError> {
         let address = Address::parse(&options.address)?;
         connect::prepare(&address).await?;
-        let id = Uuid::new_v4();
+        let id = options.term.map_or_else(Uuid::new_v4, |term| term.host);
         let count = options.lanes.max(1);
         let lanes = (0..count).map(|number| Lane::start(address.clone(), id, number)).collect();
         Ok(Self(Arc::new(Inner {
             id,
+            term: options.term,
             pool: address.pool(options.readers.max(1))?,
             lanes,
             tasks: Handle::current(),
-            own: Arc::new(Company::new(HOST, None, 0, count)),
+            own: Arc::new(Company::new(HOST, None, options.term.map_or(0, |term| term.token), count)),
             companies: Mutex::default(),
             loading: AsyncMutex::default(),
             quota: options.company_bytes,

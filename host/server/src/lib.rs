@@ -2,6 +2,7 @@
 
 mod bodies;
 mod byte_budget;
+mod cluster;
 mod connections;
 mod in_process;
 mod listen;
@@ -9,6 +10,7 @@ mod openapi;
 mod options;
 mod routes;
 
+pub use self::cluster::{ClusterOptions, run_cluster};
 pub use self::connections::{ConnectionOptions, MAX_HEAD_BYTES, raise_open_files};
 pub use self::in_process::{InProcess, Method, Request};
 pub use self::listen::{Address, Endpoint, ServeError, run};

@@ -19,7 +19,7 @@ use super::ServerOptions;
 use super::bodies::Bodies;
 use super::connections::{Connections, open_files, stopped, within};
 use super::routes::{Surfaces, router_of};
-use memhost_core::{Service, ServiceError};
+use memhost_core::{OpenError, Service, ServiceError};
 use memhost_http::AdminToken;
 
 /// How long calls in progress may take after the host was stopped.
@@ -100,6 +100,9 @@ pub enum ServeError {
     /// The last flush failed.
     #[error("the last flush failed: {0}")]
     Flush(#[from] ServiceError),
+    /// The host did not open when it was to lead.
+    #[error(transparent)]
+    Open(#[from] OpenError),
 }
 
 enum Listener {
@@ -109,11 +112,13 @@ enum Listener {
 
 impl Listener {
     /// Serves every connection until `stop`, and then those that have a request until they end.
+    /// The connections of peers have no limit of one address.
     async fn serve(
         self,
         connections: Arc<Connections>,
         router: Router,
         stop: watch::Receiver<bool>,
+        is_for_peers: bool,
     ) {
         let mut open = JoinSet::new();
         let mut stopping = stop.clone();
@@ -135,6 +140,7 @@ impl Listener {
                 }
             };
             // The others are all at work, and so are the reserved ones.
+            let address = address.filter(|_| !is_for_peers);
             let Some(place) = connections.admit(address) else { continue };
             match stream {
                 Stream::Tcp(stream) => {
@@ -206,6 +212,33 @@ impl Endpoint {
         Ok(Self { listener, address, surfaces, file })
     }
 
+    /// The surfaces that it serves.
+    pub fn surfaces(&self) -> Surfaces {
+        self.surfaces
+    }
+
+    /// Serves its connections until `stop`.
+    pub(crate) async fn serve(
+        self,
+        connections: Arc<Connections>,
+        router: Router,
+        stop: watch::Receiver<bool>,
+    ) {
+        let _file = self.file;
+        self.listener.serve(connections, router, stop, false).await;
+    }
+
+    /// The same for connections of other hosts, each of which stands for many clients.
+    pub(crate) async fn serve_peers(
+        self,
+        connections: Arc<Connections>,
+        router: Router,
+        stop: watch::Receiver<bool>,
+    ) {
+        let _file = self.file;
+        self.listener.serve(connections, router, stop, true).await;
+    }
+
     /// The address, with the port that the system chose.
     pub fn address(&self) -> &Address {
         &self.address
@@ -256,11 +289,7 @@ pub async fn run(
     for endpoint in endpoints {
         let router =
             router_of(endpoint.surfaces, Arc::clone(&service), token.clone(), &options, &bodies);
-        let (connections, stopped) = (Arc::clone(&connections), stopped.clone());
-        serving.spawn(async move {
-            let _file = endpoint.file;
-            endpoint.listener.serve(connections, router, stopped).await;
-        });
+        serving.spawn(endpoint.serve(Arc::clone(&connections), router, stopped.clone()));
     }
     tokio::select! {
         () = stop => {}
@@ -269,8 +298,19 @@ pub async fn run(
             |error| ServeError::Serve(error.to_string())
         )?,
     }
+    end(Some(&*service), &stopping, serving).await
+}
+
+/// Finishes the calls in progress of endpoints, and flushes what a service has.
+pub(crate) async fn end(
+    service: Option<&Service>,
+    stopping: &watch::Sender<bool>,
+    mut serving: JoinSet<()>,
+) -> Result<(), ServeError> {
     // Streams of events do not end by themselves.
-    service.control().stop_following();
+    if let Some(service) = service {
+        service.control().stop_following();
+    }
     let _ = stopping.send(true);
     let all = async {
         while serving.join_next().await.is_some() {}
@@ -282,6 +322,7 @@ pub async fn run(
             GRACE.as_secs()
         );
     }
+    let Some(service) = service else { return Ok(()) };
     service.background().shutdown(GRACE).await;
     // A database that does not answer must not keep the process.
     match tokio::time::timeout(GRACE, service.control().flush()).await {

@@ -231,7 +231,12 @@ impl Transfer {
 
     /// Removes the directory of a company, with whatever is still in it.
     async fn remove_directory(&self, company: &CompanyId) -> Result<(), ServiceError> {
-        remove_company_directory(&self.data_dir, company).await.map_err(ServiceError::host)
+        match &self.files_dir {
+            Some(files) => {
+                remove_company_directory(files, company).await.map_err(ServiceError::host)
+            }
+            None => Ok(()),
+        }
     }
 
     /// Finishes the company's deletions of bindings that were cut short.

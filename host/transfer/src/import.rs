@@ -179,7 +179,10 @@ impl Transfer {
 ///
 /// # Errors
 /// Where the store fails.
-pub async fn undo_cut_imports(store: &dyn Store, data_dir: &Path) -> Result<(), StoreError> {
+pub async fn undo_cut_imports(
+    store: &dyn Store,
+    files_dir: Option<&Path>,
+) -> Result<(), StoreError> {
     let mut marks = store::scan_all(store, Table::Host, IMPORTING);
     while let Some((key, _)) = marks.next().await? {
         let name = String::from_utf8_lossy(&key[IMPORTING.len()..]).into_owned();
@@ -187,7 +190,9 @@ pub async fn undo_cut_imports(store: &dyn Store, data_dir: &Path) -> Result<(), 
             tracing::warn!(%company, "an import was interrupted; what it had imported is removed");
             store.erase_company(&company).await?;
             waiting::remove_marks(store, &company).await?;
-            drop(remove_company_directory(data_dir, &company).await);
+            if let Some(files) = files_dir {
+                drop(remove_company_directory(files, &company).await);
+            }
         }
         drop(store.transact(&[Change::always(Table::Host, key, None)]).await?);
     }

@@ -38,24 +38,24 @@ pub struct Transfer {
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) reviews: Arc<Reviews>,
     pub(crate) waiting: Arc<WaitingRecords>,
-    pub(crate) data_dir: PathBuf,
+    pub(crate) files_dir: Option<PathBuf>,
     /// Wakes background work: something may be due.
     pub(crate) wake: Arc<Notify>,
 }
 
 impl Transfer {
-    /// Moves the companies of these parts; `data_dir` has their directories.
+    /// Moves the companies of these parts; the files of their providers are below `files_dir`.
     pub fn new(
         parts: Parts,
         (operations, control): (Arc<Operations>, Arc<Control>),
         secrets: Arc<SecretStore>,
-        data_dir: PathBuf,
+        files_dir: Option<PathBuf>,
     ) -> Self {
         Self {
             operations,
             control,
             secrets,
-            data_dir,
+            files_dir,
             wake: Arc::clone(&parts.oplog.wake),
             tenancy: parts.tenancy,
             store: parts.store,

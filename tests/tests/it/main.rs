@@ -28,6 +28,7 @@ mod by_source_late;
 mod candidates;
 mod check;
 mod cli;
+mod cluster;
 mod company;
 mod company_backup;
 mod company_quota;

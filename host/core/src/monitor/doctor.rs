@@ -81,6 +81,7 @@ impl Monitor {
         all.extend(self.check_sections());
         all.push(self.check_background().await);
         all.extend(self.check_quiet());
+        all.extend(self.check_hosts().await);
         all
     }
 

@@ -13,7 +13,7 @@ use crate::{
     Authorized, Body, Company, Failure, HostAuthorized, Json, NoContent, PathParam, Problem, Query,
     SecretName, permission,
 };
-use memhost_core::{Check, PluginView, SecretView, Service, SetSecret};
+use memhost_core::{Check, HostView, PluginView, SecretView, Service, SetSecret};
 use memhost_types::schema::cursor;
 use memhost_types::{
     ActivityPage, CompanyId, ExplainedOperation, Operation, OperationFilter, OperationId,
@@ -69,6 +69,10 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
         "/doctor" {
             get doctor => "runDoctor", "Check disk, store, clock, keys, plugins and bindings";
         }
+        "/hosts" {
+            get hosts => "listHosts", "List the hosts that share a database",
+                "A host with a store of its own answers none.";
+        }
     };
     let plugins = routes! { HOST, "plugins":
         "/plugins" {
@@ -117,6 +121,12 @@ async fn make_company(
 
 async fn doctor(allowed: HostAuthorized<permission::Monitor>) -> Json<Items<Check>> {
     Json(Items { items: allowed.service.monitor().doctor_for(&allowed.caller).await })
+}
+
+async fn hosts(
+    allowed: HostAuthorized<permission::Monitor>,
+) -> Result<Json<Items<HostView>>, Problem> {
+    Ok(Json(Items { items: allowed.service.monitor().hosts().await? }))
 }
 
 async fn plugins(allowed: HostAuthorized) -> Json<PluginView> {

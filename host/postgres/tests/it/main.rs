@@ -4,6 +4,7 @@
 
 mod attacks;
 mod homes;
+mod hosts;
 mod lanes;
 mod model;
 mod proxy;

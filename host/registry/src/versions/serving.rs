@@ -126,7 +126,8 @@ pub struct ServingBindings {
     pub(super) activity: Arc<ActivityLog>,
     secrets: Arc<SecretStore>,
     pub(super) embeddings: Arc<Embeddings>,
-    pub(super) memory_dir: PathBuf,
+    /// `None`: there is no directory that every host sees.
+    pub(super) memory_dir: Option<PathBuf>,
     warm: RwLock<HashMap<BindingId, Arc<Serving>>>,
     /// All instances of each binding that may still run a call: also those of earlier revisions and
     /// builds, which a call keeps that was admitted before.
@@ -138,7 +139,8 @@ pub struct ServingBindings {
 }
 
 impl ServingBindings {
-    /// Nothing serves yet.
+    /// Nothing serves yet. The files of providers are below `files_dir`; without one, providers
+    /// that keep files are refused.
     pub fn new(
         sandbox: Sandbox,
         plugins: Arc<Plugins>,
@@ -146,9 +148,9 @@ impl ServingBindings {
         activity: Arc<ActivityLog>,
         secrets: Arc<SecretStore>,
         embeddings: Arc<Embeddings>,
-        data_dir: &Path,
+        files_dir: Option<&Path>,
     ) -> Self {
-        let memory_dir = memory_dir(data_dir);
+        let memory_dir = files_dir.map(memory_dir);
         let (warm, live, closed) = (RwLock::default(), Mutex::default(), RwLock::default());
         let asks_health = Mutex::default();
         Self {

@@ -10,7 +10,9 @@ use memhost_files::Directory;
 use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
 use memhost_sandbox::DirectoryQuota;
 use memhost_store as store;
-use memhost_types::{Binding, CompanyId, Grants, Refusal, ServingVersion};
+use memhost_types::{
+    Binding, CompanyId, Grants, OperationErrorCode, Refusal, ServingVersion,
+};
 
 impl ServingBindings {
     /// The private storage of a binding, if it may have one.
@@ -31,7 +33,8 @@ impl ServingBindings {
         binding: &Binding,
         bytes: u64,
     ) -> Result<Arc<DirectoryQuota>, Refusal> {
-        let (path, files) = (self.directory(binding), binding.limits.directory_files);
+        let Some(path) = self.directory(binding) else { return Err(no_directory()) };
+        let files = binding.limits.directory_files;
         let made = memhost_executor::spawn_blocking(move || {
             memhost_files::durable::create_directory(&path, 0o700)?;
             memhost_files::private::tighten(&path)?;
@@ -42,10 +45,10 @@ impl ServingBindings {
 
     /// `memory/<company>/<key>.<end of the id>`: recognizable, and never the directory of another
     /// binding.
-    pub(super) fn directory(&self, binding: &Binding) -> PathBuf {
+    pub(super) fn directory(&self, binding: &Binding) -> Option<PathBuf> {
         let id = binding.id.0.simple().to_string();
         let name = format!("{}.{}", binding.key, &id[id.len() - 12..]);
-        self.memory_dir.join(binding.company_id.as_str()).join(name)
+        Some(self.memory_dir.as_ref()?.join(binding.company_id.as_str()).join(name))
     }
 
     /// Whether a binding's provider has stored nothing through the host. A provider without
@@ -58,7 +61,7 @@ impl ServingBindings {
         if self.store.binding_storage(&partition(binding), any).await?.used().keys > 0 {
             return Ok(false);
         }
-        let path = self.directory(binding);
+        let Some(path) = self.directory(binding) else { return Ok(true) };
         let is_empty = memhost_executor::spawn_blocking(move || match std::fs::read_dir(path) {
             Ok(mut entries) => Ok(entries.next().is_none()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
@@ -73,7 +76,10 @@ impl ServingBindings {
     /// Where it cannot be removed.
     pub async fn remove_stored(&self, binding: &Binding) -> Result<(), Refusal> {
         self.store.remove_partition(&partition(binding)).await?.await?;
-        remove_tree(self.directory(binding)).await.map_err(Refusal::host)
+        match self.directory(binding) {
+            Some(path) => remove_tree(path).await.map_err(Refusal::host),
+            None => Ok(()),
+        }
     }
 
     /// The build that served a binding last, and those that were rejected.
@@ -101,6 +107,15 @@ impl ServingBindings {
             .await?
             .await?)
     }
+}
+
+/// A provider keeps files, and no directory is seen by every host.
+fn no_directory() -> Refusal {
+    Refusal::new(
+        OperationErrorCode::Unsupported,
+        "the provider keeps files, and this host is one of several: set `shared_dir` to a \
+         directory of a file system that all of them share, or use another provider",
+    )
 }
 
 /// Removes the directory of a company's providers, with everything in it.

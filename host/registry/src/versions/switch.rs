@@ -134,9 +134,10 @@ impl ServingBindings {
         let storage =
             self.storage(binding, &grants).await.map_err(|refusal| refusal.error.message)?;
         let storage = storage.map(|below| Arc::new(MigrationStorage::new(below)));
-        let path = self.directory(binding);
-        let directory = (grants.directory_bytes > 0 && path.is_dir())
-            .then_some(Directory { path, access: DirectoryAccess::ReadOnly });
+        let path = self.directory(binding).filter(|path| path.is_dir());
+        let directory = path
+            .filter(|_| grants.directory_bytes > 0)
+            .map(|path| Directory { path, access: DirectoryAccess::ReadOnly });
         let setup = InstanceSetup {
             config: config(binding).map_err(|refusal| refusal.error.message)?.into(),
             storage: storage.clone().map(|storage| storage as Arc<dyn BindingStorage>),

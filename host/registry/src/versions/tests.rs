@@ -52,7 +52,7 @@ impl Host {
             Arc::clone(&process.activity),
             Arc::clone(&secrets),
             Embeddings::open(EmbeddingsOptions::default(), directory.path()).unwrap(),
-            directory.path(),
+            Some(directory.path()),
         );
         Self { directory, store, process, plugins, secrets, serving }
     }

@@ -1,0 +1,153 @@
+//! Running a host that keeps memory in a database, alone or beside others.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use super::{bind, ready, reached_by_others, say_listening, until};
+use crate::output::line;
+use crate::serve::memory;
+use crate::{CliError, Result};
+use memhost_core::{Leadership, Service, ServiceOptions, Term, compile_ahead};
+use memhost_server::{
+    self as server, Address, AdminToken, ClusterOptions, Endpoint, ServerOptions, Surfaces,
+};
+
+/// Where the other hosts reach this one.
+pub(super) struct Place {
+    pub(super) listen: Option<SocketAddr>,
+    pub(super) url: Option<String>,
+    pub(super) allows_plain_http: bool,
+}
+
+/// How the host is started.
+pub(super) struct Start<Closed> {
+    pub(super) listen: Vec<(Address, Surfaces)>,
+    pub(super) token: Option<AdminToken>,
+    pub(super) makes_token: bool,
+    pub(super) prints_json: bool,
+    pub(super) closed: Option<Closed>,
+}
+
+/// The address of a database that a flag gives, which everybody sees in the list of processes.
+pub(super) fn database(flag: &str, url: String) -> Result<String> {
+    let is_hidden = std::env::var("MEMHOST_STORE").is_ok_and(|named| named == url);
+    let authority = url.split_once("://").and_then(|(_, rest)| rest.split_once('@'));
+    if !is_hidden && authority.is_some_and(|(user, _)| user.contains(':')) {
+        let message = "has a password, which everybody on this machine sees in the list of \
+                       processes; set MEMHOST_STORE, or `store` in the configuration file";
+        return Err(CliError::input(flag, message));
+    }
+    Ok(url)
+}
+
+impl Place {
+    /// A host with a store of its own has no place among others.
+    pub(super) fn refuse(&self) -> Result<()> {
+        match (self.listen, &self.url) {
+            (None, None) => Ok(()),
+            (Some(_), _) => Err(without_store("--peer-listen")),
+            (None, Some(_)) => Err(without_store("--peer-url")),
+        }
+    }
+
+    /// The address for other hosts, bound, and the URL under which they know it.
+    async fn bind(self) -> Result<Option<(Endpoint, String)>> {
+        let Some(address) = self.listen else {
+            return match self.url {
+                Some(_) => {
+                    let message = "needs --peer-listen, the address at which this host listens";
+                    Err(CliError::input("--peer-url", message))
+                }
+                None => Ok(None),
+            };
+        };
+        if !self.allows_plain_http && !address.ip().is_loopback() {
+            return Err(reached_by_others("--peer-listen", address));
+        }
+        if address.ip().is_unspecified() && self.url.is_none() {
+            let message = "names no address that others can use; add --peer-url";
+            return Err(CliError::input("--peer-listen", message));
+        }
+        let bound = Endpoint::bind(&Address::Tcp(address), Surfaces::All).await;
+        let bound = bound.map_err(CliError::host)?;
+        let url = self.url.unwrap_or_else(|| bound.address().to_string());
+        let url = url.trim_end_matches('/').to_owned();
+        let is_plain = url.strip_prefix("http://").is_some_and(|rest| {
+            !rest.is_empty() && !rest.contains(['/', '?', '#', '@'])
+        });
+        match is_plain {
+            true => Ok(Some((bound, url))),
+            false => {
+                let message = format!("is {url}; write http://ADDRESS:PORT");
+                Err(CliError::input("--peer-url", message))
+            }
+        }
+    }
+}
+
+fn without_store(flag: &str) -> CliError {
+    CliError::input(flag, "is for hosts that share a database; name it with --store")
+}
+
+/// Serves until the host is stopped.
+pub(super) async fn serve(
+    place: Place,
+    start: Start<impl Future<Output = ()> + Send + 'static>,
+    mut options: ServiceOptions,
+    surfaces: ServerOptions,
+) -> Result<()> {
+    let peers = place.bind().await?;
+    let (peers, peer_url) = peers.map_or((None, None), |(bound, url)| (Some(bound), Some(url)));
+    let token = match (start.token, &peer_url) {
+        (Some(token), _) => token,
+        (None, Some(_)) => {
+            let message = "is missing: all hosts on a database have the same operator token; set \
+                           it or --token-from-stdin at each of them";
+            return Err(CliError::input("MEMHOST_OPERATOR_TOKEN", message));
+        }
+        (None, None) => {
+            memhost_core::make_data_dir(&options.data_dir).map_err(CliError::data_dir)?;
+            let (token, made) = AdminToken::of_data_dir(&options.data_dir, start.makes_token)
+                .map_err(CliError::host)?;
+            if let Some(made) = made.filter(|_| !start.prints_json) {
+                line(&format!("the operator token, shown only once:\n  {made}"))?;
+            }
+            token
+        }
+    };
+    if peer_url.is_some() {
+        // When this host takes over, callers wait for it.
+        compile_ahead(&options).await.map_err(CliError::data_dir)?;
+        options.waits_for_plugins = true;
+    }
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let joined = options.join(name, peer_url).await.map_err(unusable)?;
+    let endpoints = bind(start.listen).await?;
+    let stopped = crate::signals::stop();
+    match start.prints_json {
+        true => line(&ready(&endpoints, joined.store_id))?,
+        false => say_listening(&endpoints)?,
+    }
+    let membership = Arc::clone(&joined.membership);
+    let open = move |term: Term| {
+        let (mut options, token) = (options.clone(), token.clone());
+        options.leadership = Some(Leadership { membership: Arc::clone(&membership), term });
+        async move { Ok((Service::open(options).await?, token)) }
+    };
+    let cluster =
+        ClusterOptions { membership: joined.membership, peers, key: joined.peers };
+    let stop = until(stopped, start.closed);
+    let serving = server::run_cluster(endpoints, cluster, open, surfaces, stop);
+    tokio::select! {
+        served = serving => served.map_err(CliError::host),
+        never = memory::give_back_when_idle() => never,
+    }
+}
+
+/// A database that cannot be used has the exit code of a store that failed.
+fn unusable(error: memhost_core::OpenError) -> CliError {
+    match error {
+        memhost_core::OpenError::Database(error) => CliError::Store(error.to_string()),
+        error => CliError::data_dir(error),
+    }
+}

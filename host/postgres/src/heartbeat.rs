@@ -1,0 +1,149 @@
+//! The heartbeat of a host, on a thread of its own: however busy the host is, its lease does not end
+//! for that.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::runtime::Builder;
+use tokio::sync::{oneshot, watch};
+use tokio::time::{sleep, timeout};
+use tokio_postgres::{Client, Row, Statement};
+use uuid::Uuid;
+
+use crate::connect::Address;
+use crate::error::said;
+use crate::hosts::{JoinOptions, Leader, interval};
+use crate::lease::{HostLease, now};
+use crate::place::HOST;
+
+/// How often a host renews its lease.
+const BEAT: Duration = Duration::from_secs(1);
+/// How often it looks where the leader's lease has ended.
+const LATE: Duration = Duration::from_millis(200);
+/// How long one heartbeat may take, with a new connection.
+const WITHIN: Duration = Duration::from_secs(2);
+
+pub(crate) struct Heartbeat {
+    pub(crate) database: String,
+    pub(crate) id: Uuid,
+    pub(crate) options: JoinOptions,
+    pub(crate) lease: Arc<HostLease>,
+    pub(crate) seen: watch::Sender<Option<Leader>>,
+}
+
+struct Connection {
+    client: Client,
+    beat: Statement,
+}
+
+impl Heartbeat {
+    /// Renews the lease until `stop`, and takes the host from the list then.
+    pub(crate) fn start(self, stop: oneshot::Receiver<()>) -> io::Result<JoinHandle<()>> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        std::thread::Builder::new()
+            .name("heartbeat".to_owned())
+            .spawn(move || runtime.block_on(self.run(stop)))
+    }
+
+    async fn run(self, mut stop: oneshot::Receiver<()>) {
+        // Its tasks belong to this thread's runtime.
+        let Ok(address) = Address::parse(&self.database) else { return };
+        let (mut connection, mut was_well) = (None, true);
+        loop {
+            let sent = now();
+            let beaten = timeout(WITHIN, self.beat(&address, &mut connection)).await;
+            let pause = match beaten {
+                Ok(Ok((leader, left))) => {
+                    self.lease.renew(sent);
+                    self.seen.send_replace(leader);
+                    if !was_well {
+                        tracing::info!("the lease of this host is renewed again");
+                    }
+                    was_well = true;
+                    left.map_or(BEAT, |left| left.clamp(LATE, BEAT))
+                }
+                failure => {
+                    connection = None;
+                    if std::mem::take(&mut was_well) {
+                        let why = match failure {
+                            Ok(Err(error)) => said(&error),
+                            _ => format!("no answer came within {} s", WITHIN.as_secs()),
+                        };
+                        tracing::warn!(why, "the lease of this host could not be renewed");
+                    }
+                    LATE
+                }
+            };
+            tokio::select! {
+                _ = &mut stop => break,
+                () = sleep(pause) => {}
+            }
+        }
+        let gone = async {
+            let sql = "DELETE FROM hosts WHERE id = $1";
+            match self.connect(&address, &mut connection).await {
+                Ok(connection) => drop(connection.client.execute(sql, &[&self.id]).await),
+                Err(error) => tracing::warn!(why = said(&error), "the other hosts were not told"),
+            }
+        };
+        let _ = timeout(WITHIN, gone).await;
+    }
+
+    async fn connect<'c>(
+        &self,
+        address: &Address,
+        connection: &'c mut Option<Connection>,
+    ) -> Result<&'c Connection, tokio_postgres::Error> {
+        if connection.as_ref().is_none_or(|known| known.client.is_closed()) {
+            let (client, _) = address.connect().await?;
+            let term = interval();
+            let beat = client
+                .prepare(&format!(
+                    "WITH beat AS (\
+                       INSERT INTO hosts (id, name, peer_url, version, expires_at) \
+                       VALUES ($1, $2, $3, $4, clock_timestamp() + {term}) \
+                       ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at) \
+                     SELECT h.host, h.token, o.name, o.peer_url, \
+                       (extract(epoch FROM o.expires_at - clock_timestamp()) * 1000)::bigint \
+                     FROM homes h LEFT JOIN hosts o ON o.id = h.host WHERE h.company = $5"
+                ))
+                .await?;
+            *connection = Some(Connection { client, beat });
+        }
+        // It was set above.
+        match connection {
+            Some(connection) => Ok(connection),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Answers who leads, and how long the lease of another leader lasts.
+    async fn beat(
+        &self,
+        address: &Address,
+        connection: &mut Option<Connection>,
+    ) -> Result<(Option<Leader>, Option<Duration>), tokio_postgres::Error> {
+        let Connection { client, beat } = self.connect(address, connection).await?;
+        let JoinOptions { name, peer_url, version, .. } = &self.options;
+        let row = client.query_opt(beat, &[&self.id, name, peer_url, version, &HOST]).await?;
+        Ok(row.map_or((None, None), |row| self.read(&row)))
+    }
+
+    fn read(&self, row: &Row) -> (Option<Leader>, Option<Duration>) {
+        let (host, left): (Uuid, Option<i64>) = (row.get(0), row.get(4));
+        let is_me = host == self.id;
+        let leader = Leader {
+            host,
+            token: row.get(1),
+            name: row.get(2),
+            peer_url: row.get(3),
+            is_late: left.is_none_or(|left| left <= 0) && !is_me,
+            is_me,
+        };
+        let left = left.filter(|_| !is_me);
+        let left = left.map(|left| Duration::from_millis(u64::try_from(left).unwrap_or(0)));
+        (Some(leader), left)
+    }
+}

@@ -1,0 +1,295 @@
+//! The hosts on one database, of which one leads: it is the home of every company.
+//!
+//! Each host has a lease, which a heartbeat renews. Where the leader's lease has ended, another host
+//! takes its place by raising the token of the row of company 0 in `homes`, and then those of all
+//! companies: from then on no transaction of the former leader is committed. Time only says who
+//! should try; the tokens say who may write.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::{oneshot, watch};
+use tokio::time::sleep;
+use tokio_postgres::{Client, Row};
+use uuid::Uuid;
+
+use crate::connect::{self, Address};
+use crate::error::{OpenError, failed, said};
+use crate::heartbeat::Heartbeat;
+use crate::lease::{HostLease, LEASE};
+use crate::place::HOST;
+use memhost_store::StoreError;
+
+/// How long a database may be unreachable when a host joins.
+const REACHED_WITHIN: Duration = Duration::from_secs(30);
+/// How long another host may stand in the way: that of a process that was killed goes away.
+const ROOM_WITHIN: Duration = Duration::from_secs(5);
+/// How long the first heartbeat may take.
+const JOINED_WITHIN: Duration = Duration::from_secs(10);
+const AGAIN: Duration = Duration::from_millis(200);
+
+const LEADING: &str = "taking over";
+
+/// What a host says of itself to the others.
+#[derive(Debug, Clone)]
+pub struct JoinOptions {
+    /// Its name in lists, such as that of its machine.
+    pub name: String,
+    /// Where the others reach it. `None`: nowhere, so it must be the only one.
+    pub peer_url: Option<String>,
+    /// The program's version.
+    pub version: String,
+    /// Values that all hosts must have alike, with what each one is called. The first host sets
+    /// them.
+    pub agreed: Vec<(String, String)>,
+}
+
+/// Who leads, as the last heartbeat saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leader {
+    /// Its id.
+    pub host: Uuid,
+    /// Rises whenever another host leads.
+    pub token: i64,
+    /// Its name. `None`: it has left, or is gone for long.
+    pub name: Option<String>,
+    /// Where it is reached.
+    pub peer_url: Option<String>,
+    /// Whether its lease had ended.
+    pub is_late: bool,
+    /// Whether it is this host.
+    pub is_me: bool,
+}
+
+/// One host of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostRow {
+    /// Its id, which it got when it was started.
+    pub id: Uuid,
+    /// Its name.
+    pub name: String,
+    /// Where the others reach it.
+    pub peer_url: Option<String>,
+    /// Its version.
+    pub version: String,
+    /// Seconds since it was started.
+    pub up_s: i64,
+    /// How long its lease lasts, in milliseconds; negative if it has ended.
+    pub lease_ms: i64,
+    /// Whether it leads.
+    pub is_leader: bool,
+}
+
+/// The right of a host to write, until another one leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Term {
+    pub(crate) host: Uuid,
+    /// Rises whenever another host leads.
+    pub token: i64,
+}
+
+/// A host among those on one database, until it leaves.
+pub struct Membership {
+    id: Uuid,
+    is_alone: bool,
+    address: Address,
+    lease: Arc<HostLease>,
+    seen: watch::Receiver<Option<Leader>>,
+    beating: Mutex<Option<(oneshot::Sender<()>, JoinHandle<()>)>>,
+}
+
+impl Membership {
+    /// Joins the hosts on a database: `postgres://USER:PASSWORD@HOST/DATABASE`. Its schema is
+    /// brought up to date. Waits for 30 seconds while the database cannot be reached, and for some
+    /// where a host that was killed stands in the way.
+    ///
+    /// # Errors
+    /// Where the database cannot be used, what must be alike differs, or another host is there and
+    /// the two cannot reach each other.
+    pub async fn join(database: &str, options: JoinOptions) -> Result<Self, OpenError> {
+        let address = Address::parse(database)?;
+        let until = Instant::now() + REACHED_WITHIN;
+        loop {
+            match connect::prepare(&address).await {
+                Err(error @ OpenError::Unreachable { .. }) if Instant::now() < until => {
+                    tracing::warn!(%error, "waiting for the database");
+                    sleep(AGAIN * 5).await;
+                }
+                done => break done?,
+            }
+        }
+        let shown = address.shown();
+        let unreachable = |error: tokio_postgres::Error| OpenError::Unreachable {
+            database: shown.clone(),
+            message: said(&error),
+        };
+        let (client, _) = address.connect().await.map_err(unreachable)?;
+        for (name, value) in &options.agreed {
+            if agree(&client, name, value).await.map_err(unreachable)? != *value {
+                return Err(OpenError::Differs { database: shown, name: name.clone() });
+            }
+        }
+        let (id, peer_url) = (Uuid::new_v4(), options.peer_url.clone());
+        let lease = Arc::<HostLease>::default();
+        let (seen, receiver) = watch::channel(None);
+        let (stop, stopped) = oneshot::channel();
+        let heartbeat = Heartbeat {
+            database: database.to_owned(),
+            id,
+            options,
+            lease: Arc::clone(&lease),
+            seen,
+        };
+        let thread = heartbeat.start(stopped).map_err(|error| OpenError::Unreachable {
+            database: shown.clone(),
+            message: error.to_string(),
+        })?;
+        let beating = Mutex::new(Some((stop, thread)));
+        let is_alone = peer_url.is_none();
+        let joined = Self { id, is_alone, address, lease, seen: receiver, beating };
+        match joined.find_room(&client, peer_url.as_deref()).await {
+            Ok(None) => Ok(joined),
+            Ok(Some(other)) => {
+                joined.leave().await;
+                Err(OpenError::Alone { database: shown, other })
+            }
+            Err(error) => {
+                joined.leave().await;
+                Err(unreachable(error))
+            }
+        }
+    }
+
+    /// The name of a host that was there before and that this one cannot be beside.
+    async fn find_room(
+        &self,
+        client: &Client,
+        peer_url: Option<&str>,
+    ) -> Result<Option<String>, tokio_postgres::Error> {
+        let mut seen = self.seen.clone();
+        let _ = tokio::time::timeout(JOINED_WITHIN, seen.changed()).await;
+        let sql = "SELECT o.name FROM hosts o, hosts me WHERE me.id = $1 AND o.id <> me.id \
+                   AND o.expires_at > clock_timestamp() AND (o.joined_at, o.id) < (me.joined_at, \
+                   me.id) AND (o.peer_url IS NULL OR $2::text IS NULL OR o.peer_url = $2) LIMIT 1";
+        let until = Instant::now() + ROOM_WITHIN;
+        loop {
+            let found = client.query_opt(sql, &[&self.id, &peer_url]).await?;
+            match found {
+                Some(row) if Instant::now() > until => return Ok(Some(row.get(0))),
+                Some(_) => sleep(AGAIN).await,
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// This host's id.
+    pub fn id(&self) -> Uuid {
+        self.id
+    }
+
+    /// Whether no other host reaches it, so that none can be beside it.
+    pub fn is_alone(&self) -> bool {
+        self.is_alone
+    }
+
+    /// Until when it may answer.
+    pub fn lease(&self) -> &Arc<HostLease> {
+        &self.lease
+    }
+
+    /// Who leads, after each heartbeat. `None`: nobody ever did.
+    pub fn leader(&self) -> watch::Receiver<Option<Leader>> {
+        self.seen.clone()
+    }
+
+    /// Whether this host should try to lead: nobody does, or the leader's lease has ended while
+    /// this host kept its own.
+    pub fn should_lead(&self, leader: Option<&Leader>) -> bool {
+        match leader {
+            None => self.lease.is_held(),
+            Some(leader) if leader.is_me || leader.name.is_none() => self.lease.is_held(),
+            Some(leader) => leader.is_late && self.lease.is_settled(),
+        }
+    }
+
+    /// Leads from here on, unless another host does. Waits for transactions of the former leader
+    /// that have begun.
+    ///
+    /// # Errors
+    /// Where the database fails. This host may lead then, without a term; it can be called again.
+    pub async fn lead(&self) -> Result<Option<Term>, StoreError> {
+        let leading = failed(LEADING);
+        let token = self.seen.borrow().as_ref().map_or(0, |leader| leader.token);
+        let (client, _) = self.address.connect().await.map_err(&leading)?;
+        let first = "INSERT INTO homes (company, host, token) VALUES ($1, $2, 0) \
+                     ON CONFLICT (company) DO NOTHING";
+        client.execute(first, &[&HOST, &Uuid::nil()]).await.map_err(&leading)?;
+        let take = "UPDATE homes h SET host = $1, token = h.token + 1 \
+                    WHERE h.company = $2 AND h.token = $3 AND NOT EXISTS (\
+                      SELECT 1 FROM hosts o WHERE o.id = h.host AND o.id <> $1 \
+                      AND o.expires_at > clock_timestamp()) RETURNING h.token";
+        let taken = client.query_opt(take, &[&self.id, &HOST, &token]).await;
+        let Some(row) = taken.map_err(&leading)? else { return Ok(None) };
+        // What the former leader writes is refused by the tokens of companies, and no new row of
+        // its own can come: for that it needs the row that was just changed.
+        let companies = "WITH all_of_them AS MATERIALIZED (SELECT company FROM homes \
+                           WHERE company <> $2 ORDER BY company FOR UPDATE) \
+                         UPDATE homes h SET host = $1, token = h.token + 1 FROM all_of_them a \
+                         WHERE h.company = a.company";
+        client.execute(companies, &[&self.id, &HOST]).await.map_err(&leading)?;
+        // Nothing is committed any more whose batch had a number.
+        let left = "WITH gone AS (DELETE FROM lanes) DELETE FROM hosts \
+                    WHERE id <> $1 AND expires_at < clock_timestamp() - interval '10 minutes'";
+        client.execute(left, &[&self.id]).await.map_err(&leading)?;
+        Ok(Some(Term { host: self.id, token: row.get(0) }))
+    }
+
+    /// All hosts that were here in the last ten minutes, by name.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn hosts(&self) -> Result<Vec<HostRow>, StoreError> {
+        let listing = failed("listing hosts");
+        let (client, _) = self.address.connect().await.map_err(&listing)?;
+        let sql = "SELECT o.id, o.name, o.peer_url, o.version, \
+                     extract(epoch FROM clock_timestamp() - o.joined_at)::bigint, \
+                     (extract(epoch FROM o.expires_at - clock_timestamp()) * 1000)::bigint, \
+                     h.company IS NOT NULL \
+                   FROM hosts o LEFT JOIN homes h ON h.company = $1 AND h.host = o.id \
+                   ORDER BY o.name, o.joined_at";
+        let rows = client.query(sql, &[&HOST]).await.map_err(&listing)?;
+        let host = |row: &Row| HostRow {
+            id: row.get(0),
+            name: row.get(1),
+            peer_url: row.get(2),
+            version: row.get(3),
+            up_s: row.get(4),
+            lease_ms: row.get(5),
+            is_leader: row.get(6),
+        };
+        Ok(rows.iter().map(host).collect())
+    }
+
+    /// Leaves: another host may take over at once. This one answers nothing afterwards.
+    pub async fn leave(&self) {
+        self.lease.end();
+        let Some((stop, thread)) = self.beating.lock().take() else { return };
+        let _ = stop.send(());
+        let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+    }
+}
+
+/// The value that all hosts have, which is this one's if it is the first.
+async fn agree(client: &Client, name: &str, own: &str) -> Result<String, tokio_postgres::Error> {
+    let first = "INSERT INTO agreed (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
+    client.execute(first, &[&name, &own]).await?;
+    let row = client.query_one("SELECT value FROM agreed WHERE name = $1", &[&name]).await?;
+    Ok(row.get(0))
+}
+
+/// `LEASE` as an interval of PostgreSQL.
+pub(crate) fn interval() -> String {
+    format!("interval '{} seconds'", LEASE.as_secs())
+}

@@ -1,0 +1,81 @@
+//! The lease of a host: until when it may answer.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// How long a host may answer after it has renewed its lease. As long after the renewal, by the
+/// database's clock, another host may take its place.
+pub const LEASE: Duration = Duration::from_secs(3);
+
+/// Until when a host may answer. It renews the lease before it reads that it did, so for the
+/// database the lease ends later. The clock goes on while the machine sleeps.
+#[derive(Debug, Default)]
+pub struct HostLease {
+    /// Nanoseconds since the machine was started.
+    until: AtomicU64,
+    /// Since when it was held without a gap.
+    since: AtomicU64,
+}
+
+/// Nanoseconds since the machine was started.
+pub(crate) fn now() -> u64 {
+    let now = clock_gettime(ClockId::Boottime);
+    let nanoseconds = now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec);
+    u64::try_from(nanoseconds).unwrap_or(0)
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl HostLease {
+    /// Whether the host may answer.
+    pub fn is_held(&self) -> bool {
+        now() < self.until.load(Ordering::Acquire)
+    }
+
+    /// Whether the lease was held for as long as it lasts. Only then does its host take another
+    /// one's place: after an outage of the database all leases have ended, and whoever leads renews
+    /// its own first.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.is_held() && now() >= self.since.load(Ordering::Acquire) + nanoseconds(LEASE)
+    }
+
+    /// The database has renewed the lease. It was asked at `sent`.
+    pub(crate) fn renew(&self, sent: u64) {
+        if sent >= self.until.load(Ordering::Acquire) {
+            self.since.store(sent, Ordering::Release);
+        }
+        self.until.store(sent + nanoseconds(LEASE), Ordering::Release);
+    }
+
+    /// The host answers nothing any more.
+    pub(crate) fn end(&self) {
+        self.until.store(0, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_ends_by_itself_and_is_settled_after_a_whole_term_without_a_gap() {
+        let lease = HostLease::default();
+        assert!(!lease.is_held() && !lease.is_settled());
+        let term = nanoseconds(LEASE);
+        // It was asked for a second before the end of the term, twice.
+        let first = now() - term - nanoseconds(Duration::from_secs(1));
+        lease.renew(first);
+        assert!(!lease.is_held(), "three seconds have gone by since it was asked for");
+        lease.renew(first + term / 2);
+        assert!(lease.is_held() && lease.is_settled());
+        lease.end();
+        assert!(!lease.is_held());
+        // After a gap the term begins anew.
+        lease.renew(now());
+        assert!(lease.is_held() && !lease.is_settled());
+    }
+}

@@ -1,0 +1,276 @@
+//! Hosts on one database: their leases, and who leads.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use memhost_postgres::{
+    JoinOptions, LEASE, Leader, Membership, OpenError, PostgresOptions, PostgresStore, Term,
+};
+use memhost_store::suite::{block_on, company, operation, row};
+use memhost_store::{OperationLog, StoreError, Table, Tables, Transacted};
+use memhost_types::{OperationKind, Outcome};
+
+use crate::proxy::{Proxy, Trouble};
+use crate::server;
+
+fn options(name: &str) -> JoinOptions {
+    JoinOptions {
+        name: name.to_owned(),
+        peer_url: Some(format!("http://{name}:1")),
+        version: "1".to_owned(),
+        agreed: vec![("the host key".to_owned(), "same".to_owned())],
+    }
+}
+
+async fn join(address: &str, name: &str) -> Membership {
+    Membership::join(address, options(name)).await.unwrap()
+}
+
+/// Waits until a host sees a leader that fits.
+async fn until(host: &Membership, fits: impl Fn(&Leader) -> bool) -> Leader {
+    let mut seen = host.leader();
+    let found = seen.wait_for(|leader| leader.as_ref().is_some_and(&fits));
+    let found = tokio::time::timeout(Duration::from_secs(20), found).await.unwrap().unwrap();
+    found.clone().unwrap()
+}
+
+async fn open(address: &str, term: Term) -> PostgresStore {
+    let (address, term) = (address.to_owned(), Some(term));
+    let options = PostgresOptions { address, term, ..PostgresOptions::default() };
+    PostgresStore::open(options).await.unwrap()
+}
+
+fn event(name: &str, text: &[u8]) -> memhost_store::Change {
+    row(name, Table::Events, b"a", Some(text))
+}
+
+#[test]
+fn one_host_leads_and_another_one_follows_when_it_has_left() {
+    server::runtime().block_on(async {
+        let Some(address) = server::database().await else { return };
+        let (first, second) = (join(&address, "first").await, join(&address, "second").await);
+        assert!(first.should_lead(None));
+        let term = first.lead().await.unwrap().unwrap();
+        let leader = until(&second, |leader| leader.token == term.token).await;
+        assert_eq!((leader.name.as_deref(), leader.is_me), (Some("first"), false));
+        assert!(!second.should_lead(Some(&leader)));
+        assert!(second.lead().await.unwrap().is_none(), "the first one's lease has not ended");
+        let hosts = second.hosts().await.unwrap();
+        let shown: Vec<_> = hosts.iter().map(|host| (host.name.as_str(), host.is_leader)).collect();
+        assert_eq!(shown, [("first", true), ("second", false)]);
+
+        first.leave().await;
+        assert!(!first.lease().is_held());
+        let gone = until(&second, |leader| leader.name.is_none()).await;
+        assert!(second.should_lead(Some(&gone)), "it need not wait for the end of a lease");
+        let next = second.lead().await.unwrap().unwrap();
+        assert!(next.token > term.token);
+        second.leave().await;
+    });
+}
+
+/// What a former leader still writes is refused, whatever it writes: rows of companies that the new
+/// one has not touched, of companies that are new, and the host's own.
+#[test]
+fn a_host_that_was_replaced_writes_nothing() {
+    server::runtime().block_on(async {
+        let Some(address) = server::database().await else { return };
+        let (first, second) = (join(&address, "first").await, join(&address, "second").await);
+        let old = open(&address, first.lead().await.unwrap().unwrap()).await;
+        let write = |store: &PostgresStore, change| {
+            let store = store.clone();
+            async move { memhost_store::write(&store, &[change]).await }
+        };
+        write(&old, event("acme", b"1")).await.unwrap();
+        let own = |text: &[u8]| {
+            memhost_store::Change::always(Table::Host, b"mark".to_vec(), Some(text.to_vec()))
+        };
+        write(&old, own(b"1")).await.unwrap();
+        until(&second, |leader| !leader.is_me).await;
+        first.leave().await;
+        until(&second, |leader| leader.name.is_none()).await;
+        let new = open(&address, second.lead().await.unwrap().unwrap()).await;
+
+        let refused = write(&old, event("acme", b"2")).await;
+        assert!(matches!(refused, Err(StoreError::NotHome { .. })), "{refused:?}");
+        let refused = write(&old, event("other", b"2")).await;
+        assert!(matches!(refused, Err(StoreError::Unavailable { .. })), "{refused:?}");
+        let refused = write(&old, own(b"2")).await;
+        assert!(matches!(refused, Err(StoreError::Unavailable { .. })), "{refused:?}");
+        // Nor does it take a company back.
+        let refused = write(&old, event("acme", b"2")).await;
+        assert!(refused.is_err(), "{refused:?}");
+        let key = memhost_store::company_key(&company("acme"), b"a");
+        assert_eq!(new.get(Table::Events, &key).await.unwrap().as_deref(), Some(&b"1"[..]));
+        assert_eq!(new.get(Table::Host, b"mark").await.unwrap().as_deref(), Some(&b"1"[..]));
+        write(&new, event("acme", b"3")).await.unwrap();
+        write(&new, event("other", b"3")).await.unwrap();
+        write(&new, own(b"3")).await.unwrap();
+        second.leave().await;
+    });
+}
+
+/// The same process may lead again: what its first term has left in flight does not count as what
+/// the second one writes.
+#[test]
+fn a_host_that_leads_again_has_a_new_term() {
+    server::runtime().block_on(async {
+        let Some(address) = server::database().await else { return };
+        let host = join(&address, "host").await;
+        let first = host.lead().await.unwrap().unwrap();
+        let old = open(&address, first).await;
+        for number in 0..5 {
+            memhost_store::write(&old, &[event("acme", &[number])]).await.unwrap();
+        }
+        let leader = until(&host, |leader| leader.is_me).await;
+        assert!(host.should_lead(Some(&leader)));
+        let second = host.lead().await.unwrap().unwrap();
+        assert!(second.token > first.token);
+        let new = open(&address, second).await;
+        memhost_store::write(&new, &[event("acme", b"new")]).await.unwrap();
+        assert!(memhost_store::write(&old, &[event("acme", b"old")]).await.is_err());
+        let key = memhost_store::company_key(&company("acme"), b"a");
+        assert_eq!(new.get(Table::Events, &key).await.unwrap().as_deref(), Some(&b"new"[..]));
+        host.leave().await;
+    });
+}
+
+/// A host that ends without a word is replaced when its lease has ended, by one that has kept its
+/// own; operations that it had begun are interrupted.
+#[test]
+fn a_host_whose_lease_has_ended_is_replaced() {
+    let Some(address) = server::runtime().block_on(server::database()) else { return };
+    let (second, term, begun) = server::runtime().block_on(async {
+        let (first, second) = (join(&address, "first").await, join(&address, "second").await);
+        let term = first.lead().await.unwrap().unwrap();
+        until(&second, |leader| leader.token == term.token).await;
+        let store = open(&address, term).await;
+        let begun = tokio::task::spawn_blocking(move || {
+            let begun =
+                operation(&store, "acme", None, OperationKind::Capture, Outcome::InProgress);
+            block_on(store.write_operation(Arc::new(begun.clone()), Vec::new())).unwrap();
+            begun
+        });
+        let begun = begun.await.unwrap();
+        // Its row stays, as that of a process that was killed.
+        let client = server::client(&address).await;
+        let sql = "CREATE FUNCTION kept() RETURNS trigger LANGUAGE plpgsql AS \
+                   'BEGIN IF OLD.name = ''first'' THEN RETURN NULL; END IF; RETURN OLD; END'; \
+                   CREATE TRIGGER kept BEFORE DELETE ON hosts FOR EACH ROW EXECUTE FUNCTION kept()";
+        client.batch_execute(sql).await.unwrap();
+        first.leave().await;
+        (second, term, begun)
+    });
+    server::runtime().block_on(async {
+        let ended = Instant::now();
+        let late = until(&second, |leader| leader.is_late).await;
+        assert!(late.name.is_some() && second.should_lead(Some(&late)));
+        assert!(ended.elapsed() < LEASE + Duration::from_secs(2), "{:?}", ended.elapsed());
+        let next = second.lead().await.unwrap().unwrap();
+        assert!(next.token > term.token);
+        let store = open(&address, next).await;
+        let found = store.operation(&company("acme"), begun.id).await.unwrap().unwrap();
+        assert_eq!(found.outcome, Outcome::Interrupted);
+        second.leave().await;
+    });
+}
+
+/// After an outage of the database all leases have ended: whoever leads goes on, because the others
+/// wait for a whole term.
+#[test]
+fn an_outage_of_the_database_moves_nothing() {
+    server::runtime().block_on(async {
+        let Some(address) = server::database().await else { return };
+        let (base, name) = address.rsplit_once('/').unwrap();
+        let (first, second) = (join(&address, "first").await, join(&address, "second").await);
+        let term = first.lead().await.unwrap().unwrap();
+        until(&second, |leader| leader.token == term.token).await;
+        let admin = server::client(&format!("{base}/postgres")).await;
+        let allow = async |may: bool| {
+            let sql = format!(
+                "ALTER DATABASE {name} ALLOW_CONNECTIONS {may}; SELECT pg_terminate_backend(pid) \
+                 FROM pg_stat_activity WHERE datname = '{name}'"
+            );
+            admin.batch_execute(&sql).await.unwrap();
+        };
+        allow(false).await;
+        let begun = Instant::now();
+        while first.lease().is_held() || second.lease().is_held() {
+            assert!(begun.elapsed() < LEASE * 2, "a lease lasts without the database");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(!second.should_lead(second.leader().borrow().as_ref()));
+        allow(true).await;
+        let end = Instant::now() + LEASE + Duration::from_secs(1);
+        let (mut is_back, mut seen) = (false, second.leader());
+        while Instant::now() < end {
+            seen.changed().await.unwrap();
+            let leader = seen.borrow_and_update().clone();
+            assert!(!second.should_lead(leader.as_ref()), "{leader:?}");
+            is_back |= leader.is_some_and(|leader| !leader.is_late);
+        }
+        assert!(is_back && first.lease().is_held());
+        first.leave().await;
+        second.leave().await;
+    });
+}
+
+#[test]
+fn a_host_that_cannot_be_beside_the_others_does_not_join() {
+    server::runtime().block_on(async {
+        let Some(address) = server::database().await else { return };
+        let first = join(&address, "first").await;
+        let other_key = JoinOptions {
+            agreed: vec![("the host key".to_owned(), "another".to_owned())],
+            ..options("second")
+        };
+        let refused = Membership::join(&address, other_key).await.err().unwrap();
+        assert!(matches!(refused, OpenError::Differs { .. }), "{refused}");
+        assert!(refused.to_string().contains("the host key"), "{refused}");
+        let (same, alone) =
+            (options("first"), JoinOptions { peer_url: None, ..options("second") });
+        for unreachable in [same, alone] {
+            let refused = Membership::join(&address, unreachable).await.err().unwrap();
+            assert!(matches!(refused, OpenError::Alone { .. }), "{refused}");
+            assert!(refused.to_string().contains("the host first"), "{refused}");
+        }
+        assert_eq!(first.hosts().await.unwrap().len(), 1, "who was refused is in no list");
+        first.leave().await;
+    });
+}
+
+/// A host that stops in the middle of a transaction keeps its locks: the one that takes over does
+/// not wait for it for long.
+#[test]
+fn a_transaction_that_a_paused_host_has_left_open_is_ended() {
+    let Some(address) = server::runtime().block_on(server::database()) else { return };
+    server::runtime().block_on(async {
+        let (first, second) = (join(&address, "first").await, join(&address, "second").await);
+        let proxy = Proxy::start(&address);
+        let store = open(&proxy.address, first.lead().await.unwrap().unwrap()).await;
+        memhost_store::write(&store, &[event("acme", b"1")]).await.unwrap();
+        until(&second, |leader| !leader.is_me).await;
+        // Somebody has the row, so the transaction of the first one waits in the middle.
+        let client = server::client(&address).await;
+        client.batch_execute("BEGIN; SELECT 1 FROM entries FOR UPDATE").await.unwrap();
+        let written = store.transact(&[event("acme", b"2")]).await.unwrap();
+        let Transacted::Done(commit) = written else { panic!() };
+        let waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+                     AND wait_event_type = 'Lock'";
+        let watching = server::client(&address).await;
+        while watching.query_one(waits, &[]).await.unwrap().get::<_, i64>(0) < 1 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        proxy.set(Trouble::Silence);
+        client.batch_execute("COMMIT").await.unwrap();
+        first.leave().await;
+        until(&second, |leader| leader.name.is_none()).await;
+        let begun = Instant::now();
+        assert!(second.lead().await.unwrap().is_some());
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        proxy.set(Trouble::None);
+        assert!(commit.await.is_err(), "what was in flight was not written");
+        second.leave().await;
+    });
+}

@@ -1,0 +1,226 @@
+//! Several hosts on one database. One leads and serves all companies; the others pass requests on
+//! to it, and one of them takes its place when its lease has ended.
+
+mod cut;
+mod front;
+mod hop;
+mod peers;
+
+use std::sync::Arc;
+
+use axum::Router;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use self::hop::Key;
+use self::peers::Peers;
+use super::ServerOptions;
+use super::bodies::Bodies;
+use super::connections::{Connections, open_files, within};
+use super::listen::{Endpoint, ServeError, end};
+use super::routes::{Surfaces, router_of};
+use memhost_core::{Leader, Membership, OpenError, Service, Term};
+use memhost_http::AdminToken;
+
+/// The place of a host among others.
+pub struct ClusterOptions {
+    /// Its place among those on the database.
+    pub membership: Arc<Membership>,
+    /// Where the others reach it, if anywhere.
+    pub peers: Option<Endpoint>,
+    /// The key by which they know each other.
+    pub key: [u8; 32],
+}
+
+/// What this host does with requests.
+pub(crate) enum Role {
+    /// It serves them.
+    Leads(Leads),
+    /// It passes them on.
+    Follows {
+        /// To the host with this id.
+        host: Uuid,
+        name: String,
+        peer_url: Option<String>,
+    },
+    /// Nobody is known to lead.
+    Waits,
+}
+
+/// The routes of the host that leads.
+pub(crate) struct Leads {
+    token: i64,
+    service: Arc<Service>,
+    all: Router,
+    runtime: Router,
+    control: Router,
+}
+
+impl Leads {
+    fn router(&self, surfaces: Surfaces) -> Router {
+        match surfaces {
+            Surfaces::All => self.all.clone(),
+            Surfaces::Runtime => self.runtime.clone(),
+            Surfaces::Control => self.control.clone(),
+        }
+    }
+}
+
+/// What the addresses of a host share.
+pub(crate) struct Shared {
+    membership: Arc<Membership>,
+    role: watch::Sender<Arc<Role>>,
+    key: Key,
+    peers: Peers,
+    options: ServerOptions,
+    bodies: Bodies,
+}
+
+/// Serves at all endpoints until `stop` resolves. Whenever this host is to lead, `open` opens it.
+/// At the end it finishes calls in progress, flushes and leaves the other hosts.
+///
+/// # Errors
+/// If the host does not open, or accepting or the last flush fails.
+pub async fn run_cluster<Opening>(
+    endpoints: Vec<Endpoint>,
+    cluster: ClusterOptions,
+    open: impl Fn(Term) -> Opening + Send + Sync,
+    options: ServerOptions,
+    stop: impl Future<Output = ()> + Send,
+) -> Result<(), ServeError>
+where
+    Opening: Future<Output = Result<(Arc<Service>, AdminToken), OpenError>> + Send,
+{
+    let (stopping, stopped) = watch::channel(false);
+    let connections = Connections::new(within(options.connections, open_files()));
+    let membership = cluster.membership;
+    let shared = Arc::new(Shared {
+        role: watch::Sender::new(Arc::new(Role::Waits)),
+        key: Key::new(cluster.key, membership.id()),
+        peers: Peers::default(),
+        bodies: Bodies::new(options.connections.max_bodies_bytes),
+        membership: Arc::clone(&membership),
+        options,
+    });
+    let mut serving = JoinSet::new();
+    for endpoint in endpoints {
+        let router = front::router(&shared, endpoint.surfaces());
+        serving.spawn(endpoint.serve(Arc::clone(&connections), router, stopped.clone()));
+    }
+    if let Some(peers) = cluster.peers {
+        let router = front::router_for_peers(&shared);
+        // Each of them stands for many clients.
+        serving.spawn(peers.serve_peers(Arc::clone(&connections), router, stopped.clone()));
+    }
+    let ended = tokio::select! {
+        () = stop => Ok(()),
+        // An endpoint ends only because of an error.
+        Some(ended) = serving.join_next() => {
+            ended.map_err(|error| ServeError::Serve(error.to_string()))
+        }
+        error = shared.take_roles(open) => Err(error),
+    };
+    let role = Arc::clone(&*shared.role.borrow());
+    let service = match &*role {
+        Role::Leads(leads) => Some(Arc::clone(&leads.service)),
+        _ => None,
+    };
+    let done = end(service.as_deref(), &stopping, serving).await;
+    membership.leave().await;
+    ended.and(done)
+}
+
+impl Shared {
+    /// Does what each heartbeat asks for. Ends where this host is to lead and does not open.
+    async fn take_roles<Opening>(&self, open: impl Fn(Term) -> Opening) -> ServeError
+    where
+        Opening: Future<Output = Result<(Arc<Service>, AdminToken), OpenError>>,
+    {
+        let mut leaders = self.membership.leader();
+        loop {
+            let leader = leaders.borrow_and_update().clone();
+            let leads = match &**self.role.borrow() {
+                Role::Leads(leads) => Some((leads.token, Arc::clone(&leads.service))),
+                _ => None,
+            };
+            match leads {
+                Some((token, _)) if leader.as_ref().is_none_or(|seen| seen.token <= token) => {}
+                Some((_, service)) => {
+                    tracing::warn!("another host has taken over");
+                    self.follow(leader.as_ref());
+                    retire(service).await;
+                }
+                None if self.membership.should_lead(leader.as_ref()) => {
+                    if let Err(error) = self.lead(&open).await {
+                        return error.into();
+                    }
+                }
+                None => self.follow(leader.as_ref()),
+            }
+            if leaders.changed().await.is_err() {
+                return ServeError::Serve("the heartbeat of this host has ended".to_owned());
+            }
+        }
+    }
+
+    async fn lead<Opening>(&self, open: impl Fn(Term) -> Opening) -> Result<(), OpenError>
+    where
+        Opening: Future<Output = Result<(Arc<Service>, AdminToken), OpenError>>,
+    {
+        let term = match self.membership.lead().await {
+            Ok(Some(term)) => term,
+            Ok(None) => return Ok(()),
+            Err(error) => {
+                tracing::warn!(%error, "this host could not take over");
+                return Ok(());
+            }
+        };
+        let (service, token) = open(term).await?;
+        let router = |surfaces| {
+            let (service, token) = (Arc::clone(&service), token.clone());
+            router_of(surfaces, service, token, &self.options, &self.bodies)
+        };
+        let leads = Leads {
+            token: term.token,
+            all: router(Surfaces::All),
+            runtime: router(Surfaces::Runtime),
+            control: router(Surfaces::Control),
+            service: Arc::clone(&service),
+        };
+        self.role.send_replace(Arc::new(Role::Leads(leads)));
+        tracing::info!(term = term.token, "this host leads");
+        Ok(())
+    }
+
+    fn follow(&self, leader: Option<&Leader>) {
+        let next = match leader {
+            Some(Leader { host, name: Some(name), peer_url, is_me: false, .. }) => Role::Follows {
+                host: *host,
+                name: name.clone(),
+                peer_url: peer_url.clone(),
+            },
+            _ => Role::Waits,
+        };
+        self.role.send_if_modified(|role| {
+            let is_same = match (&**role, &next) {
+                (Role::Waits, Role::Waits) => true,
+                (Role::Follows { host, .. }, Role::Follows { host: other, .. }) => host == other,
+                _ => false,
+            };
+            if let (false, Role::Follows { name, .. }) = (is_same, &next) {
+                tracing::info!(leader = name, "another host leads");
+            }
+            if !is_same {
+                *role = Arc::new(next);
+            }
+            !is_same
+        });
+    }
+}
+
+/// Ends what a host did that leads no more. What it still writes is refused by the database.
+async fn retire(service: Arc<Service>) {
+    service.control().stop_following();
+    service.background().shutdown(std::time::Duration::ZERO).await;
+}

@@ -1,0 +1,280 @@
+//! What stands in front of the routes of a host among several: a request goes to the host that
+//! leads, and waits for one where none does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
+use axum::http::header::{
+    CONNECTION, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER,
+    TRANSFER_ENCODING, UPGRADE,
+};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, Request, Response};
+use axum::response::IntoResponse;
+use tokio::time::{Instant, sleep, timeout_at};
+use tower::ServiceExt as _;
+use uuid::Uuid;
+
+use super::cut::Cut;
+use super::hop::{HOP, NOT_LEADING};
+use super::peers::NotAnswered;
+use super::{Leads, Role, Shared};
+use crate::routes::Surfaces;
+use memhost_http::{Problem, ProblemCode};
+
+/// How long a request waits for a host that leads. Another host takes over within 5 seconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long to wait before a host is asked again that did not answer.
+const AGAIN: Duration = Duration::from_millis(100);
+/// The longest body that is kept for another try, in bytes.
+const MOST_KEPT: u64 = 64 << 10;
+/// The header of a request that may be repeated, and is done once.
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// Headers that are about one connection.
+static OF_ONE_CONNECTION: [HeaderName; 7] = [
+    CONNECTION,
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
+/// The routes of an address for clients.
+pub(super) fn router(shared: &Arc<Shared>, surfaces: Surfaces) -> Router {
+    let shared = Arc::clone(shared);
+    Router::new().fallback(move |request: Request<Body>| async move {
+        match request.uri().path() {
+            "/healthz" => "ok\n".into_response(),
+            _ => shared.answer(surfaces, request).await,
+        }
+    })
+}
+
+/// The routes of the address for other hosts.
+pub(super) fn router_for_peers(shared: &Arc<Shared>) -> Router {
+    let shared = Arc::clone(shared);
+    Router::new().fallback(move |mut request: Request<Body>| async move {
+        let Some(surfaces) = shared.key.read(request.headers()) else {
+            let detail = "this address is for the other hosts on the database of this one, which \
+                          have its key and its present id; send the request to its address for \
+                          clients";
+            return Problem::new(ProblemCode::Forbidden, detail).into_response();
+        };
+        request.headers_mut().remove(&HOP);
+        let role = Arc::clone(&*shared.role.borrow());
+        match &*role {
+            Role::Leads(leads) if shared.membership.lease().is_held() => {
+                shared.serve(leads, surfaces, request).await
+            }
+            _ => {
+                let mut answer = Problem::unavailable("this host does not lead").into_response();
+                answer.headers_mut().insert(&NOT_LEADING, HeaderValue::from_static("1"));
+                answer
+            }
+        }
+    })
+}
+
+/// A request with what is kept of it for another try.
+struct Kept {
+    parts: Parts,
+    body: Bytes,
+}
+
+impl Kept {
+    fn request(&self) -> Request<Body> {
+        let mut request = Request::new(Body::from(self.body.clone()));
+        *request.method_mut() = self.parts.method.clone();
+        *request.uri_mut() = self.parts.uri.clone();
+        *request.headers_mut() = self.parts.headers.clone();
+        request
+    }
+
+    /// Whether the request may be done twice.
+    fn is_repeatable(&self) -> bool {
+        matches!(self.parts.method, Method::GET | Method::HEAD | Method::OPTIONS)
+            || self.parts.headers.contains_key(IDEMPOTENCY_KEY)
+    }
+}
+
+/// What became of a request that was passed on.
+enum Passed {
+    Answered(Response<Body>),
+    /// Nothing was done: it can be sent again, if it was kept.
+    NotDone(Option<Box<Request<Body>>>),
+    /// It may have been done.
+    Lost,
+}
+
+impl Shared {
+    async fn answer(&self, surfaces: Surfaces, mut request: Request<Body>) -> Response<Body> {
+        // Only hosts send it, and to another address.
+        request.headers_mut().remove(&HOP);
+        let until = Instant::now() + PATIENCE;
+        let mut kept = None;
+        let mut given = Some(request);
+        loop {
+            let Some(role) = self.somebody(until).await else { return nobody_leads() };
+            let (host, name, url) = match &*role {
+                Role::Leads(leads) => {
+                    let again = || kept.as_ref().map(Kept::request);
+                    let Some(request) = given.take().or_else(again) else { return nobody_leads() };
+                    return self.serve(leads, surfaces, request).await;
+                }
+                Role::Follows { host, name, peer_url: Some(url) } => (*host, name, url),
+                _ => return nobody_leads(),
+            };
+            let request = match given.take() {
+                Some(first) if kept.is_none() => match keep(first).await {
+                    Ok(Ok(short)) => kept.insert(short).request(),
+                    Ok(Err(long)) => *long,
+                    Err(problem) => return problem.into_response(),
+                },
+                Some(unsent) => unsent,
+                None => match &kept {
+                    Some(kept) => kept.request(),
+                    // Nothing was done, and its body is gone.
+                    None => return nobody_leads(),
+                },
+            };
+            match self.pass_on(surfaces, (host, url), request).await {
+                Passed::Answered(response) => return response,
+                Passed::NotDone(unsent) => given = unsent.map(|request| *request),
+                Passed::Lost if kept.as_ref().is_some_and(Kept::is_repeatable) => {}
+                Passed::Lost => return lost(name),
+            }
+            if Instant::now() >= until {
+                return nobody_leads();
+            }
+            sleep(AGAIN).await;
+        }
+    }
+
+    /// The role of this host, once a request can go somewhere.
+    async fn somebody(&self, until: Instant) -> Option<Arc<Role>> {
+        let mut roles = self.role.subscribe();
+        loop {
+            let role = Arc::clone(&*roles.borrow_and_update());
+            let is_ready = match &*role {
+                Role::Leads(_) => self.membership.lease().is_held(),
+                Role::Follows { .. } => true,
+                Role::Waits => false,
+            };
+            if is_ready {
+                return Some(role);
+            }
+            let next = async {
+                tokio::select! {
+                    _ = roles.changed() => {}
+                    // The lease may be renewed without another role.
+                    () = sleep(AGAIN) => {}
+                }
+            };
+            timeout_at(until, next).await.ok()?;
+        }
+    }
+
+    /// Answers as the host that leads, if it still does at the end.
+    async fn serve(
+        &self,
+        leads: &Leads,
+        surfaces: Surfaces,
+        request: Request<Body>,
+    ) -> Response<Body> {
+        let mut role = self.role.subscribe();
+        let is_leading = |role: &Role| matches!(role, Role::Leads(now) if now.token == leads.token);
+        let answering = leads.router(surfaces).oneshot(request);
+        let response = answering.await.unwrap_or_else(|never| match never {});
+        let lease = self.membership.lease();
+        if !lease.is_held() || !is_leading(&role.borrow_and_update()) {
+            // Another host may have written since.
+            return nobody_leads();
+        }
+        response.map(|body| Cut::body(body, role, Some(Arc::clone(lease))))
+    }
+
+    async fn pass_on(
+        &self,
+        surfaces: Surfaces,
+        (host, url): (Uuid, &str),
+        mut request: Request<Body>,
+    ) -> Passed {
+        without_those_of_a_connection(request.headers_mut());
+        if let Some(hop) = self.key.header(surfaces, host) {
+            request.headers_mut().insert(&HOP, hop);
+        }
+        let mut role = self.role.subscribe();
+        role.borrow_and_update();
+        let sent = tokio::select! {
+            sent = self.peers.send(url, request) => sent,
+            // Whoever leads by now does not wait for the answer of that one.
+            _ = role.changed() => return Passed::Lost,
+        };
+        match sent {
+            Ok(response) if response.headers().contains_key(&NOT_LEADING) => Passed::NotDone(None),
+            Ok(response) => {
+                let mut response = response.map(Body::new);
+                without_those_of_a_connection(response.headers_mut());
+                Passed::Answered(response.map(|body| Cut::body(body, role, None)))
+            }
+            Err(NotAnswered::NotSent(unsent, why)) => {
+                tracing::debug!(why, url, "a request could not be passed on");
+                Passed::NotDone(Some(unsent))
+            }
+            Err(NotAnswered::Lost(why)) => {
+                tracing::warn!(why, url, "a request that was passed on has no answer");
+                Passed::Lost
+            }
+        }
+    }
+}
+
+/// Keeps a request for another try, unless its body is long or its length is not known.
+async fn keep(request: Request<Body>) -> Result<Result<Kept, Box<Request<Body>>>, Problem> {
+    if request.body().size_hint().upper().is_none_or(|bytes| bytes > MOST_KEPT) {
+        return Ok(Err(Box::new(request)));
+    }
+    let (parts, body) = request.into_parts();
+    let most = usize::try_from(MOST_KEPT).unwrap_or(usize::MAX);
+    match to_bytes(body, most).await {
+        Ok(body) => Ok(Ok(Kept { parts, body })),
+        Err(error) => {
+            let detail = format!("the body could not be read: {error}; send it again");
+            Err(Problem::new(ProblemCode::UnreadableBody, detail))
+        }
+    }
+}
+
+fn without_those_of_a_connection(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in named.iter().chain(&OF_ONE_CONNECTION) {
+        headers.remove(name);
+    }
+    headers.remove("keep-alive");
+}
+
+fn nobody_leads() -> Response<Body> {
+    let detail = "no host could answer: the one that leads has ended or does not reach the \
+                  database, and another one takes over; send the request again";
+    Problem::unavailable(detail).into_response()
+}
+
+fn lost(name: &str) -> Response<Body> {
+    let detail = format!(
+        "the host {name} has ended before it answered; whether the request was done is not known: \
+         look, and repeat it if it was not; with the header `idempotency-key` a request can be \
+         repeated without looking"
+    );
+    Problem::new(ProblemCode::Host, detail).into_response()
+}

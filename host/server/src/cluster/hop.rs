@@ -1,0 +1,77 @@
+//! What a host adds to a request that it passes on, so that the other one knows that a host has
+//! sent it, and to whom.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use uuid::Uuid;
+
+use crate::routes::Surfaces;
+
+/// The surfaces that the client asked, the host that passes the request on, and a digest.
+pub(super) static HOP: HeaderName = HeaderName::from_static("memhost-hop");
+/// In the answer of a host that does not lead and has done nothing.
+pub(super) static NOT_LEADING: HeaderName = HeaderName::from_static("memhost-not-leading");
+
+/// The key by which hosts know each other, and which host this is.
+pub(super) struct Key {
+    key: [u8; 32],
+    own: Uuid,
+}
+
+fn name(surfaces: Surfaces) -> &'static str {
+    match surfaces {
+        Surfaces::All => "all",
+        Surfaces::Runtime => "runtime",
+        Surfaces::Control => "control",
+    }
+}
+
+impl Key {
+    pub(super) fn new(key: [u8; 32], own: Uuid) -> Self {
+        Self { key, own }
+    }
+
+    fn digest(&self, surfaces: Surfaces, from: Uuid, to: Uuid) -> blake3::Hash {
+        let text = format!("{}.{from}.{to}", name(surfaces));
+        blake3::keyed_hash(&self.key, text.as_bytes())
+    }
+
+    /// The header of a request to another host.
+    pub(super) fn header(&self, surfaces: Surfaces, to: Uuid) -> Option<HeaderValue> {
+        let digest = self.digest(surfaces, self.own, to);
+        let text = format!("{}.{}.{digest}", name(surfaces), self.own);
+        HeaderValue::from_str(&text).ok()
+    }
+
+    /// The surfaces that a request is for, if another host has sent it to this one.
+    pub(super) fn read(&self, headers: &HeaderMap) -> Option<Surfaces> {
+        let mut parts = headers.get(&HOP)?.to_str().ok()?.split('.');
+        let (surfaces, from, digest) = (parts.next()?, parts.next()?, parts.next()?);
+        let all = [Surfaces::All, Surfaces::Runtime, Surfaces::Control];
+        let surfaces = all.into_iter().find(|one| name(*one) == surfaces)?;
+        let given = blake3::Hash::from_hex(digest).ok()?;
+        // It compares in constant time.
+        (given == self.digest(surfaces, from.parse().ok()?, self.own)).then_some(surfaces)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hop_is_known_by_its_key_its_sender_and_its_receiver() {
+        let (one, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let sent = Key::new([7; 32], one).header(Surfaces::Runtime, other).unwrap();
+        let read = |key: [u8; 32], own, value: &HeaderValue| {
+            let headers = HeaderMap::from_iter([(HOP.clone(), value.clone())]);
+            Key::new(key, own).read(&headers)
+        };
+        assert_eq!(read([7; 32], other, &sent), Some(Surfaces::Runtime));
+        assert_eq!(read([8; 32], other, &sent), None, "another key");
+        assert_eq!(read([7; 32], one, &sent), None, "for another host");
+        let forged = sent.to_str().unwrap().replacen("runtime", "control", 1);
+        assert_eq!(read([7; 32], other, &HeaderValue::from_str(&forged).unwrap()), None);
+        assert_eq!(read([7; 32], other, &HeaderValue::from_static("all")), None);
+        assert_eq!(Key::new([7; 32], other).read(&HeaderMap::new()), None);
+    }
+}

@@ -1,0 +1,104 @@
+//! Connections to other hosts, and requests on them.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Request, Response, Uri};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// How long a connection may take to be made.
+const CONNECT_WITHIN: Duration = Duration::from_secs(1);
+/// Connections to one host that are kept for the next request.
+const MOST_KEPT: usize = 256;
+
+/// Connections that wait for a request, by the address of their host.
+#[derive(Default)]
+pub(super) struct Peers(Mutex<HashMap<String, Vec<SendRequest<Body>>>>);
+
+/// Why a request has no answer.
+pub(super) enum NotAnswered {
+    /// It was not sent: here it is.
+    NotSent(Box<Request<Body>>, String),
+    /// It may have been done.
+    Lost(String),
+}
+
+impl Peers {
+    /// Sends a request to a host, `http://ADDRESS:PORT`.
+    pub(super) async fn send(
+        &self,
+        peer_url: &str,
+        mut request: Request<Body>,
+    ) -> Result<Response<Incoming>, NotAnswered> {
+        loop {
+            let (mut sender, is_new) = match self.kept(peer_url) {
+                Some(kept) => (kept, false),
+                None => match connect(peer_url).await {
+                    Ok(made) => (made, true),
+                    Err(why) => return Err(NotAnswered::NotSent(Box::new(request), why)),
+                },
+            };
+            match sender.try_send_request(request).await {
+                Ok(response) => {
+                    self.keep(peer_url, sender);
+                    return Ok(response);
+                }
+                Err(mut error) => match error.take_message() {
+                    // The other host had closed a connection that waited.
+                    Some(unsent) if !is_new => request = unsent,
+                    Some(unsent) => {
+                        let why = error.error().to_string();
+                        return Err(NotAnswered::NotSent(Box::new(unsent), why));
+                    }
+                    None => return Err(NotAnswered::Lost(error.error().to_string())),
+                },
+            }
+        }
+    }
+
+    fn kept(&self, peer_url: &str) -> Option<SendRequest<Body>> {
+        let mut all = self.0.lock();
+        let kept = all.get_mut(peer_url)?;
+        kept.retain(|sender| !sender.is_closed());
+        // One whose answer is still being read is not ready.
+        let place = kept.iter().rposition(SendRequest::is_ready)?;
+        Some(kept.swap_remove(place))
+    }
+
+    fn keep(&self, peer_url: &str, sender: SendRequest<Body>) {
+        let mut all = self.0.lock();
+        if !all.contains_key(peer_url) {
+            // Whoever leads is asked, and nobody else.
+            all.clear();
+        }
+        let kept = all.entry(peer_url.to_owned()).or_default();
+        if kept.len() < MOST_KEPT {
+            kept.push(sender);
+        }
+    }
+}
+
+async fn connect(peer_url: &str) -> Result<SendRequest<Body>, String> {
+    let uri: Uri = peer_url.parse().map_err(|error| format!("{peer_url}: {error}"))?;
+    let address = uri.authority().map(ToString::to_string).unwrap_or_default();
+    let connecting = async {
+        let stream = TcpStream::connect(&address).await.map_err(|error| error.to_string())?;
+        // Requests are small, and somebody waits for each.
+        stream.set_nodelay(true).map_err(|error| error.to_string())?;
+        handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())
+    };
+    let made = timeout(CONNECT_WITHIN, connecting).await;
+    let late = |_| format!("no connection within {} s", CONNECT_WITHIN.as_secs());
+    let (sender, connection) = made.map_err(late).flatten()?;
+    tokio::spawn(async move {
+        // Whoever has sent a request on it is told.
+        let _ = connection.await;
+    });
+    Ok(sender)
+}

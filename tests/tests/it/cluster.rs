@@ -1,0 +1,451 @@
+//! Several hosts on one PostgreSQL, as the processes that operators run: any of them takes any
+//! request, and any may end at any moment.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use memhost_postgres::testing;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+const TOKEN: &str = "the-operators-token-of-all-hosts";
+
+type Flags = BTreeMap<&'static str, String>;
+
+/// Hosts on a database of their own.
+struct Cluster {
+    database: String,
+    directory: tempfile::TempDir,
+}
+
+/// One process.
+struct Host {
+    child: Child,
+    url: String,
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Host {
+    fn signal(&self, signal: Signal) {
+        let id = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(id, signal).unwrap();
+    }
+
+    /// The status and the JSON of an answer. None: there was no answer.
+    fn send(&self, path: &str, body: Option<&Value>, key: Option<&str>) -> Option<(u16, Value)> {
+        send(&self.url, path, body, key)
+    }
+
+    fn fine(&self, path: &str, body: Option<&Value>) -> Value {
+        let (status, answer) = self.send(path, body, None).expect("no answer");
+        assert!((200..300).contains(&status), "{status} {answer}");
+        answer
+    }
+}
+
+fn send(
+    url: &str,
+    path: &str,
+    body: Option<&Value>,
+    key: Option<&str>,
+) -> Option<(u16, Value)> {
+    let config = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_global(Some(Duration::from_secs(30)))
+        .build();
+    let agent = ureq::Agent::from(config);
+    let token = format!("Bearer {TOKEN}");
+    let sent = match body {
+        Some(body) => {
+            let mut call = agent.post(format!("{url}{path}")).header("authorization", &token);
+            if let Some(key) = key {
+                call = call.header("idempotency-key", key);
+            }
+            call.send_json(body)
+        }
+        None => agent.get(format!("{url}{path}")).header("authorization", &token).call(),
+    };
+    let mut response = sent.ok()?;
+    let status = response.status().as_u16();
+    let text = response.body_mut().read_to_string().ok()?;
+    Some((status, serde_json::from_str(&text).unwrap_or(Value::String(text))))
+}
+
+impl Cluster {
+    /// None where no PostgreSQL is installed.
+    fn new() -> Option<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let database = runtime.block_on(testing::database())?;
+        Some(Self { database, directory: tempfile::tempdir().unwrap() })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn command(&self, name: &str) -> Command {
+        self.command_with(name, |_| {})
+    }
+
+    /// A command whose flags were changed.
+    fn command_with(&self, name: &str, change: impl FnOnce(&mut Flags)) -> Command {
+        let path = |name: &str| self.path(name).display().to_string();
+        let mut flags = Flags::from([
+            ("--listen", "127.0.0.1:0".to_owned()),
+            ("--peer-listen", "127.0.0.1:0".to_owned()),
+            ("--data-dir", path(name)),
+            ("--shared-dir", path("shared")),
+            ("--host-key-file", path("host.key")),
+            ("--vault-key-file", path("vault.key")),
+        ]);
+        change(&mut flags);
+        let mut command = program();
+        command.env("MEMHOST_STORE", &self.database).env("MEMHOST_OPERATOR_TOKEN", TOKEN);
+        command.arg("serve");
+        flags.iter().for_each(|(flag, value)| drop(command.arg(flag).arg(value)));
+        command
+    }
+
+    fn start(&self, name: &str) -> Host {
+        listening(self.command(name))
+    }
+}
+
+fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_memhost-cli"));
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("MEMHOST_")) {
+        command.env_remove(name);
+    }
+    command.env("MEMHOST_CACHE_DIR", memhost_tests::cache_dir());
+    command
+}
+
+/// Starts a host and waits until it listens.
+fn listening(mut command: Command) -> Host {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut said = String::new();
+    loop {
+        let Some(Ok(line)) = lines.next() else { panic!("the host ended: {said}") };
+        if let Some((_, url)) = line.split_once("listening on ") {
+            let url = url.to_owned();
+            // Nobody reads it any more, and it must not be closed.
+            std::thread::spawn(move || lines.for_each(drop));
+            return Host { child, url };
+        }
+        said.push_str(&line);
+    }
+}
+
+/// What a program says that ends by itself, and its exit code.
+fn ends(mut command: Command) -> (i32, String) {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code().unwrap_or(-1), said)
+}
+
+const CAPTURE: &str = "/runtime/v1/companies/acme/capture";
+const QUERY: &str = "/runtime/v1/companies/acme/query";
+
+fn capture(text: &str) -> Value {
+    json!({
+        "scope": {"companyId": "acme"},
+        "source": {"kind": "run", "companyId": "acme", "runId": "r1"},
+        "payload": {"text": text},
+    })
+}
+
+fn query(word: &str) -> Value {
+    json!({"scope": {"companyId": "acme"}, "query": word, "topK": 50})
+}
+
+/// The texts that a query finds.
+fn texts(answer: &Value) -> Vec<String> {
+    let all = answer["snippets"].as_array().expect("no snippets");
+    all.iter().map(|one| one["text"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// The names of hosts by what they do, as `memhost cluster list` says it.
+fn states(at: &Host) -> HashMap<String, usize> {
+    let mut command = program();
+    command.args(["cluster", "list", "--url", &at.url, "--token", TOKEN, "-o", "json"]);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let all: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut states = HashMap::new();
+    for host in all["items"].as_array().unwrap() {
+        let state = match (host["isUp"].as_bool().unwrap(), host["isLeader"].as_bool().unwrap()) {
+            (true, true) => "leads",
+            (true, false) => "follows",
+            (false, _) => "gone",
+        };
+        *states.entry(state.to_owned()).or_default() += 1;
+    }
+    states
+}
+
+/// Captures one text after the other at a host until it is told to stop, and notes what was
+/// acknowledged and what was not.
+struct Writer {
+    stop: Arc<AtomicBool>,
+    thread: std::thread::JoinHandle<Written>,
+}
+
+#[derive(Default)]
+struct Written {
+    acknowledged: Vec<String>,
+    /// What else was answered.
+    others: Vec<(u16, Value)>,
+    /// The longest time that an acknowledged capture took.
+    longest: Duration,
+}
+
+impl Writer {
+    /// With keys, each capture is sent until it is acknowledged.
+    fn start(url: &str, name: &'static str, with_keys: bool) -> Self {
+        let (stop, url) = (Arc::new(AtomicBool::new(false)), url.to_owned());
+        let stopping = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let mut written = Written::default();
+            let mut number = 0;
+            while !stopping.load(Ordering::Relaxed) {
+                number += 1;
+                let text = format!("{name} number{number} of the letters");
+                let key = with_keys.then(|| format!("{name}-{number}"));
+                let begun = Instant::now();
+                loop {
+                    match send(&url, CAPTURE, Some(&capture(&text)), key.as_deref()) {
+                        Some((200..300, _)) => {
+                            written.acknowledged.push(text.clone());
+                            written.longest = written.longest.max(begun.elapsed());
+                            break;
+                        }
+                        Some(other) => written.others.push(other),
+                        None => written.others.push((0, Value::Null)),
+                    }
+                    if !with_keys || begun.elapsed() > Duration::from_secs(30) {
+                        break;
+                    }
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            written
+        });
+        Self { stop, thread }
+    }
+
+    fn stop(self) -> Written {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
+}
+
+/// Every text that was acknowledged is there once.
+fn check_once(at: &Host, acknowledged: &[String]) {
+    let mut listed = HashMap::<String, usize>::new();
+    let mut cursor = Value::Null;
+    loop {
+        let body = json!({"scope": {"companyId": "acme"}, "limit": 100, "cursor": cursor});
+        let body = if cursor.is_null() {
+            json!({"scope": {"companyId": "acme"}, "limit": 100})
+        } else {
+            body
+        };
+        let page = at.fine("/runtime/v1/companies/acme/list", Some(&body));
+        for item in page["items"].as_array().expect("no items") {
+            *listed.entry(item["text"].as_str().unwrap().to_owned()).or_default() += 1;
+        }
+        match page.get("nextCursor").filter(|cursor| !cursor.is_null()) {
+            Some(next) => cursor = next.clone(),
+            None => break,
+        }
+    }
+    for text in acknowledged {
+        assert_eq!(listed.get(text), Some(&1), "{text}");
+    }
+}
+
+#[test]
+fn any_host_takes_any_request_and_one_that_is_killed_is_replaced() {
+    let Some(cluster) = Cluster::new() else { return };
+    let (mut first, second, third) =
+        (cluster.start("a"), cluster.start("b"), cluster.start("c"));
+    first.fine(CAPTURE, Some(&capture("The letters are kept in the north archive")));
+    second.fine(CAPTURE, Some(&capture("The maps are kept in the south archive")));
+    for host in [&first, &second, &third] {
+        let found = texts(&host.fine(QUERY, Some(&query("archive"))));
+        assert_eq!(found.len(), 2, "{found:?}");
+    }
+    assert_eq!(
+        states(&third),
+        HashMap::from([("leads".to_owned(), 1), ("follows".to_owned(), 2)])
+    );
+    // The first one that was started leads.
+    let (plain, keyed) =
+        (Writer::start(&second.url, "plain", false), Writer::start(&third.url, "keyed", true));
+    std::thread::sleep(Duration::from_secs(2));
+    first.child.kill().unwrap();
+    first.child.wait().unwrap();
+    std::thread::sleep(Duration::from_secs(9));
+    let (plain, keyed) = (plain.stop(), keyed.stop());
+    // With a key everything is acknowledged in the end. Without one, the answer of what was being
+    // done is not known, and everything else waits for the next host.
+    let after: Vec<_> = keyed.acknowledged.iter().chain(&plain.acknowledged).cloned().collect();
+    assert!(plain.others.len() <= 1, "{:?}", plain.others);
+    assert!(plain.others.iter().all(|(status, _)| *status == 500), "{:?}", plain.others);
+    assert!(keyed.others.iter().all(|(status, _)| *status == 503), "{:?}", keyed.others);
+    let longest = plain.longest.max(keyed.longest);
+    assert!(longest < Duration::from_secs(8), "{longest:?}");
+    assert!(plain.acknowledged.len() > 20 && keyed.acknowledged.len() > 20);
+    check_once(&second, &after);
+    check_once(&third, &after);
+    assert_eq!(texts(&second.fine(QUERY, Some(&query("archive")))).len(), 2);
+    // Another one takes its place.
+    let again = cluster.start("a");
+    assert_eq!(texts(&again.fine(QUERY, Some(&query("archive")))).len(), 2);
+}
+
+/// A host that is paused does not know how long. When it goes on, it answers nothing of what it had
+/// in memory.
+#[test]
+fn a_host_that_was_paused_answers_nothing_old() {
+    let Some(cluster) = Cluster::new() else { return };
+    let (first, second) = (cluster.start("a"), cluster.start("b"));
+    first.fine(CAPTURE, Some(&capture("The key of the harbour is under the stone")));
+    first.signal(Signal::STOP);
+    second.fine(CAPTURE, Some(&capture("The key of the harbour is with the captain")));
+    let url = first.url.clone();
+    // Sent while it is paused: it reads the request when it goes on.
+    let asked = std::thread::spawn(move || send(&url, QUERY, Some(&query("harbour")), None));
+    std::thread::sleep(Duration::from_millis(500));
+    first.signal(Signal::CONT);
+    let (status, answer) = asked.join().unwrap().expect("no answer");
+    match status {
+        200 => assert_eq!(texts(&answer).len(), 2, "{answer}"),
+        _ => assert_eq!(status, 503, "{answer}"),
+    }
+    let late = first.fine(CAPTURE, Some(&capture("The key of the harbour has a red ribbon")));
+    assert!(late["operationId"].is_string() || late.is_object(), "{late}");
+    for host in [&first, &second] {
+        assert_eq!(texts(&host.fine(QUERY, Some(&query("harbour")))).len(), 3);
+    }
+}
+
+/// A host that is stopped hands over: who asks another one waits for a moment and gets an answer.
+#[test]
+fn a_host_that_is_stopped_hands_over_without_a_failed_request() {
+    let Some(cluster) = Cluster::new() else { return };
+    let (mut first, second) = (cluster.start("a"), cluster.start("b"));
+    first.fine(CAPTURE, Some(&capture("The letters are kept in the north archive")));
+    let writer = Writer::start(&second.url, "plain", false);
+    std::thread::sleep(Duration::from_secs(1));
+    first.signal(Signal::TERM);
+    assert!(first.child.wait().unwrap().success());
+    std::thread::sleep(Duration::from_secs(4));
+    let written = writer.stop();
+    assert!(written.others.is_empty(), "{:?}", written.others);
+    assert!(written.longest < Duration::from_secs(4), "{:?}", written.longest);
+    check_once(&second, &written.acknowledged);
+    assert_eq!(states(&second), HashMap::from([("leads".to_owned(), 1)]));
+}
+
+#[test]
+fn a_host_that_cannot_be_beside_the_others_says_why_and_ends() {
+    let Some(cluster) = Cluster::new() else { return };
+    let first = cluster.start("a");
+    first.fine(CAPTURE, Some(&capture("The letters are kept in the north archive")));
+
+    let other = cluster.path("other.key").display().to_string();
+    let other_key =
+        cluster.command_with("b", |flags| drop(flags.insert("--host-key-file", other)));
+    let (code, said) = ends(other_key);
+    assert!(code == 6 && said.contains("the host key") && said.contains("copy it"), "{code} {said}");
+
+    let alone = cluster.command_with("c", |flags| drop(flags.remove("--peer-listen")));
+    let (code, said) = ends(alone);
+    assert!(code == 6 && said.contains("--peer-listen"), "{code} {said}");
+
+    let mut without_token = cluster.command("d");
+    without_token.env_remove("MEMHOST_OPERATOR_TOKEN");
+    let (code, said) = ends(without_token);
+    assert!(code == 2 && said.contains("MEMHOST_OPERATOR_TOKEN"), "{code} {said}");
+
+    let with_password = "postgres://u:secret@db.example/m".to_owned();
+    let mut shown =
+        cluster.command_with("e", |flags| drop(flags.insert("--store", with_password)));
+    shown.env_remove("MEMHOST_STORE");
+    let (code, said) = ends(shown);
+    assert!(code == 2 && said.contains("--store") && !said.contains("secret"), "{code} {said}");
+
+    let all = "0.0.0.0:0".to_owned();
+    let public = cluster.command_with("f", |flags| drop(flags.insert("--peer-listen", all)));
+    let (code, said) = ends(public);
+    assert!(code == 2 && said.contains("--allow-plain-http"), "{code} {said}");
+
+    let embedded = cluster.path("g");
+    std::fs::create_dir_all(&embedded).unwrap();
+    std::fs::write(embedded.join("FORMAT"), "memhost-data 1\n").unwrap();
+    let (code, said) = ends(cluster.command("g"));
+    assert!(code == 1 && said.contains("a store of its own"), "{code} {said}");
+
+    let mut without_store = program();
+    without_store.args(["serve", "--peer-listen", "127.0.0.1:0"]);
+    without_store.arg("--data-dir").arg(cluster.path("h"));
+    let (code, said) = ends(without_store);
+    assert!(code == 2 && said.contains("--store"), "{code} {said}");
+}
+
+/// The address for other hosts answers nobody else, and a client cannot pretend to be a host.
+#[test]
+fn only_hosts_are_answered_at_the_address_of_hosts() {
+    let Some(cluster) = Cluster::new() else { return };
+    let first = cluster.start("a");
+    first.fine(CAPTURE, Some(&capture("The letters are kept in the north archive")));
+    let hosts = first.fine("/control/v1/hosts", None);
+    let peers = hosts["items"][0]["peerUrl"].as_str().unwrap().to_owned();
+    assert_ne!(peers, first.url);
+    let (status, answer) = send(&peers, QUERY, Some(&query("archive")), None).unwrap();
+    assert_eq!((status, &answer["code"]), (403, &json!("forbidden")), "{answer}");
+    let agent = ureq::Agent::from(
+        ureq::Agent::config_builder().http_status_as_error(false).build(),
+    );
+    let forged = agent
+        .get(format!("{peers}/control/v1/hosts"))
+        .header("authorization", format!("Bearer {TOKEN}"))
+        .header("memhost-hop", "all.00000000-0000-0000-0000-000000000000.00")
+        .call()
+        .unwrap();
+    assert_eq!(forged.status(), 403);
+    // At the address for clients the header means nothing.
+    let sent = agent
+        .get(format!("{}/control/v1/hosts", first.url))
+        .header("authorization", format!("Bearer {TOKEN}"))
+        .header("memhost-hop", "all.00000000-0000-0000-0000-000000000000.00")
+        .call()
+        .unwrap();
+    assert_eq!(sent.status(), 200);
+}
+
+/// Without a directory that all hosts share, a provider that keeps files is refused.
+#[test]
+fn a_provider_with_files_needs_a_directory_that_all_hosts_share() {
+    let Some(cluster) = Cluster::new() else { return };
+    let host =
+        listening(cluster.command_with("a", |flags| drop(flags.remove("--shared-dir"))));
+    let (status, answer) =
+        host.send(CAPTURE, Some(&capture("The letters are kept here")), None).unwrap();
+    assert!(status >= 400, "{status} {answer}");
+    assert!(answer["detail"].as_str().unwrap().contains("shared_dir"), "{answer}");
+}
