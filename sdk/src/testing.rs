@@ -64,7 +64,10 @@ pub fn open<P: Provider>(config: serde_json::Value) -> Result<P, Error> {
 /// The error of `open` or of the configuration's check.
 pub fn open_in<P: Provider>(directory: &Path, config: serde_json::Value) -> Result<P, Error> {
     reset(config);
-    STATE.with_borrow_mut(|state| state.directory = Some(directory.to_owned()));
+    STATE.with_borrow_mut(|state| {
+        state.directory = Some(directory.to_owned());
+        state.granted.push(Grant::Directory(1 << 30));
+    });
     reopen()
 }
 

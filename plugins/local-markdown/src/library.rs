@@ -46,15 +46,20 @@ pub(crate) struct Library {
 impl Library {
     /// Reads the stored index, or builds it from the files.
     pub(crate) fn open(config: &Config) -> Result<Self, Error> {
+        let files = Files::open(config.durable)?;
+        let watch = match files.are_ours() {
+            true => Watch::never(),
+            false => Watch::new(Duration::from_millis(config.check_ms.into())),
+        };
         let mut library = Self {
             index: Index::default(),
             analyzer: Analyzer::new(config.language),
-            files: Files::new(memhost_sdk::directory(), config.durable),
+            files,
             language: config.language,
             pages: Pages::default(),
             folders: Folders::default(),
             embedded: Embedded::open()?,
-            watch: Watch::new(Duration::from_millis(config.check_ms.into())),
+            watch,
             kept: Cache::default(),
             changes: 0,
             latest: 0,

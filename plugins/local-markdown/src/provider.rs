@@ -41,8 +41,14 @@ impl Provider for LocalMarkdown {
         description.config_schema = Some(schema());
         description.capabilities.async_extraction = true;
         description
-            .require(Permission::Directory(1 << 30), "Records are Markdown files in it")
-            .require(Permission::Storage(512 << 20), "The search index is kept in it")
+            .prefer(
+                Permission::Directory(1 << 30),
+                "Records are Markdown files in it, which people can read and change",
+            )
+            .require(
+                Permission::Storage(512 << 20),
+                "The search index is kept in it, and the files without a directory",
+            )
             .prefer(Permission::Clock, "The times in the files are exact")
             .prefer(Permission::Embeddings, "Records are found by their meaning, too")
     }

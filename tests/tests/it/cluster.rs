@@ -10,8 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use memhost_postgres::testing;
+use memhost_tests::TestHost;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+
+use crate::support::Api;
 
 const TOKEN: &str = "the-operators-token-of-all-hosts";
 
@@ -105,7 +108,6 @@ impl Cluster {
             ("--listen", "127.0.0.1:0".to_owned()),
             ("--peer-listen", "127.0.0.1:0".to_owned()),
             ("--data-dir", path(name)),
-            ("--shared-dir", path("shared")),
             ("--host-key-file", path("host.key")),
             ("--vault-key-file", path("vault.key")),
         ]);
@@ -438,14 +440,51 @@ fn only_hosts_are_answered_at_the_address_of_hosts() {
     assert_eq!(sent.status(), 200);
 }
 
-/// Without a directory that all hosts share, a provider that keeps files is refused.
+/// The built-in provider keeps its files in the database, or in a directory that all hosts share.
 #[test]
-fn a_provider_with_files_needs_a_directory_that_all_hosts_share() {
+fn records_are_in_the_shared_directory_where_there_is_one() {
     let Some(cluster) = Cluster::new() else { return };
-    let host =
-        listening(cluster.command_with("a", |flags| drop(flags.remove("--shared-dir"))));
-    let (status, answer) =
-        host.send(CAPTURE, Some(&capture("The letters are kept here")), None).unwrap();
-    assert!(status >= 400, "{status} {answer}");
-    assert!(answer["detail"].as_str().unwrap().contains("shared_dir"), "{answer}");
+    let shared = cluster.path("shared");
+    let start = |name: &str| {
+        let path = shared.display().to_string();
+        listening(cluster.command_with(name, |flags| drop(flags.insert("--shared-dir", path))))
+    };
+    let (mut first, second) = (start("a"), start("b"));
+    first.fine(CAPTURE, Some(&capture("The letters are kept in the north archive")));
+    assert!(shared.join("memory/acme").is_dir());
+    assert!(!cluster.path("a").join("memory").exists());
+    first.child.kill().unwrap();
+    assert_eq!(texts(&second.fine(QUERY, Some(&query("archive")))).len(), 1);
+}
+
+/// A provider that cannot do without files is refused where hosts share no directory.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_that_needs_files_needs_a_directory_that_all_hosts_share() {
+    let Some(database) = testing::database().await else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let mut joining = memhost_core::ServiceOptions::new(directory.path());
+    joining.database = Some(database.clone());
+    let peer_url = Some("http://127.0.0.1:1".to_owned());
+    let joined = joining.join("a".to_owned(), peer_url).await.unwrap();
+    let term = joined.membership.lead().await.unwrap().unwrap();
+    let leadership = memhost_core::Leadership { membership: joined.membership, term };
+    let host = TestHost::with(&["floods-directory"], |options| {
+        options.database = Some(database.clone());
+        options.leadership = Some(leadership.clone());
+    });
+    let host = host.await.unwrap();
+    let api = Api::new(&host);
+    let binding = json!({"key": "files", "providerKey": "floods-directory"});
+    let made = api.post("/control/v1/companies/acme/bindings", &binding).await;
+    let mut asked = query("anything");
+    asked["bindingKey"] = json!("files");
+    let answer = match made.status {
+        200..300 => api.post(QUERY, &asked).await,
+        _ => made,
+    };
+    assert!(answer.status >= 400 && answer.text.contains("shared_dir"), "{}", answer.text);
+    // The built-in one can do without.
+    api.post(CAPTURE, &capture("The letters are kept here")).await.fine();
+    assert_eq!(api.query("acme", "letters").await.len(), 1);
+    leadership.membership.leave().await;
 }

@@ -338,7 +338,7 @@ impl ServingBindings {
     /// Where the binding was deleted, or its storage or directory cannot be opened.
     pub async fn serve(&self, binding: &Arc<Binding>, plugin: Plugin) -> Result<Serving, Refusal> {
         self.check_open(binding)?;
-        let grants = Arc::new(plugin.granted(binding));
+        let grants = Arc::new(self.granted(binding, &plugin)?);
         let storage = self.storage(binding, &grants).await?;
         let quota = match grants.directory_bytes {
             0 => None,

@@ -5,13 +5,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::plugins::{Build as _, Plugin};
 use crate::versions::serving::{ServingBindings, memory_dir};
 use memhost_files::Directory;
 use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
 use memhost_sandbox::DirectoryQuota;
 use memhost_store as store;
 use memhost_types::{
-    Binding, CompanyId, Grants, OperationErrorCode, Refusal, ServingVersion,
+    Binding, CompanyId, Grants, OperationErrorCode, Permission, PermissionRequest, Refusal,
+    ServingVersion,
 };
 
 impl ServingBindings {
@@ -26,6 +28,25 @@ impl ServingBindings {
         }
         let limit = StorageSize { bytes: grants.storage_bytes, keys: binding.limits.storage_keys };
         Ok(Some(self.store.binding_storage(&partition(binding), limit).await?))
+    }
+
+    /// What a build has at a binding. Where no directory is seen by every host, a provider has
+    /// none.
+    ///
+    /// # Errors
+    /// Where it cannot do without.
+    pub(super) fn granted(&self, binding: &Binding, build: &Plugin) -> Result<Grants, Refusal> {
+        let grants = build.granted(binding);
+        if self.memory_dir.is_some() || grants.directory_bytes == 0 {
+            return Ok(grants);
+        }
+        let needs = |request: &PermissionRequest| {
+            !request.optional && matches!(request.permission, Permission::Directory(_))
+        };
+        match build.requests(&binding.config).iter().any(needs) {
+            true => Err(no_directory()),
+            false => Ok(Grants { directory_bytes: 0, ..grants }),
+        }
     }
 
     pub(super) async fn quota(

@@ -130,7 +130,8 @@ impl ServingBindings {
         known: &ServingVersion,
         plugin: &Plugin,
     ) -> Result<Vec<StorageWrite>, String> {
-        let grants = Arc::new(plugin.granted(binding));
+        let grants = self.granted(binding, plugin).map_err(|refusal| refusal.error.message)?;
+        let grants = Arc::new(grants);
         let storage =
             self.storage(binding, &grants).await.map_err(|refusal| refusal.error.message)?;
         let storage = storage.map(|below| Arc::new(MigrationStorage::new(below)));

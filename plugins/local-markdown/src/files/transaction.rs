@@ -11,21 +11,10 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Component, Path};
 
-use super::tree::{Files, Stamp, folder};
+use super::{Directory, Stamp, Write, folder};
 
 const WORK: &str = ".memhost";
 const JOURNAL: &str = ".memhost/journal";
-
-/// A file to write.
-#[derive(Debug)]
-pub(crate) struct Write {
-    /// Its path, relative to the root.
-    pub(crate) path: String,
-    /// Its content.
-    pub(crate) content: String,
-    /// Whether there is a file at the path.
-    pub(crate) replaces: bool,
-}
 
 /// A file whose content is written under a temporary name.
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -36,7 +25,7 @@ struct Step {
     aside: Option<String>,
 }
 
-impl Files {
+impl Directory {
     /// Completes or undoes the writes that a crash interrupted. Answers whether files may have
     /// changed.
     pub(crate) fn repair(&mut self) -> io::Result<bool> {
@@ -222,7 +211,7 @@ mod tests {
     #[test]
     fn the_names_of_new_folders_and_of_the_journal_are_flushed() {
         let directory = tempfile::tempdir().unwrap();
-        let mut files = Files::new(directory.path().to_owned(), true);
+        let mut files = Directory::new(directory.path().to_owned(), true);
         files.write_all(&[write("a/b/one.md", "new", false)]).unwrap();
         // The root has the name of `.memhost`, then that of `a`; `a` has that of `b`, and `b` that
         // of the file.
@@ -239,14 +228,14 @@ mod tests {
         Write { path: path.to_owned(), content: content.to_owned(), replaces }
     }
 
-    fn read(files: &Files, path: &str) -> Option<String> {
+    fn read(files: &Directory, path: &str) -> Option<String> {
         fs::read_to_string(files.at(path)).ok()
     }
 
     #[test]
     fn a_failure_in_the_middle_changes_nothing() {
         let directory = tempfile::tempdir().unwrap();
-        let mut files = Files::new(directory.path().to_owned(), true);
+        let mut files = Directory::new(directory.path().to_owned(), true);
         files.write_all(&[write("a.md", "old", false)]).unwrap();
         // A folder of that name cannot be replaced by a file.
         fs::create_dir_all(directory.path().join("c.md/full")).unwrap();
@@ -264,7 +253,7 @@ mod tests {
     #[test]
     fn a_crash_is_undone_before_the_journal_and_finished_after_it() {
         let directory = tempfile::tempdir().unwrap();
-        let mut files = Files::new(directory.path().to_owned(), false);
+        let mut files = Directory::new(directory.path().to_owned(), false);
         files.write_all(&[write("a.md", "old", false)]).unwrap();
         let writes = [write("a.md", "new", true), write("b.md", "new", false)];
         let mut steps = Vec::new();
@@ -285,7 +274,7 @@ mod tests {
     fn a_journal_written_by_hand_cannot_leave_the_directory() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().join("root");
-        let mut files = Files::new(root.clone(), false);
+        let mut files = Directory::new(root.clone(), false);
         fs::create_dir_all(root.join(WORK)).unwrap();
         fs::write(root.join(WORK).join("1.new"), "text").unwrap();
         let step =

@@ -81,9 +81,17 @@ impl Watch {
         }
     }
 
+    /// Nothing is checked: only this provider changes the files.
+    pub(super) fn never() -> Self {
+        Self::new(Duration::MAX)
+    }
+
     /// How many files and folders to check now.
     fn due(&mut self, files: usize, folders: usize) -> (usize, usize) {
         self.now = Instant::now();
+        if self.every == Duration::MAX {
+            return (0, 0);
+        }
         let every = self.every.as_secs_f64();
         let since = match self.counted {
             Some(counted) => self.now.saturating_duration_since(counted).as_secs_f64(),

@@ -65,7 +65,7 @@ fn it_asks_for_the_permissions_that_it_needs() {
     assert_eq!(
         asked,
         [
-            (&Permission::Directory(1 << 30), false),
+            (&Permission::Directory(1 << 30), true),
             (&Permission::Storage(512 << 20), false),
             (&Permission::Clock, true),
             (&Permission::Embeddings, true),

@@ -12,6 +12,7 @@ mod records;
 mod restarts;
 mod scopes;
 mod search;
+mod stored;
 mod tree;
 mod words;
 

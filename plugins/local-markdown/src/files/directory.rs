@@ -1,10 +1,12 @@
-//! Reads the directory. Hidden files and folders, such as `.git`, are ignored, and links are not
-//! followed.
+//! Files in the granted directory. Hidden files and folders, such as `.git`, are ignored, and links
+//! are not followed.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Result};
 use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
+
+use super::{Listing, Stamp, tell};
 
 /// How deep folders are read.
 const DEEPEST: usize = 16;
@@ -12,15 +14,6 @@ const DEEPEST: usize = 16;
 const READ_BYTES: u64 = 2 << 20;
 /// A path must also fit where the index keeps it.
 const LONGEST_PATH: usize = 900;
-
-/// Identifies the state of a file or folder without reading it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Stamp {
-    /// Nanoseconds since 1970.
-    pub(crate) modified_ns: u64,
-    /// 0 for a folder.
-    bytes: u64,
-}
 
 impl Stamp {
     fn of(metadata: &fs::Metadata) -> Result<Self> {
@@ -32,18 +25,9 @@ impl Stamp {
     }
 }
 
-/// The content of a folder, as sorted paths relative to the root.
-#[derive(Debug, Default)]
-pub(crate) struct Listing {
-    /// Folders.
-    pub(crate) folders: Vec<String>,
-    /// Markdown files.
-    pub(crate) files: Vec<String>,
-}
-
 /// The binding's directory.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub(crate) struct Directory {
     /// Its path.
     pub(super) root: PathBuf,
     /// Whether writes wait for the disk.
@@ -52,7 +36,7 @@ pub(crate) struct Files {
     pub(super) written: u64,
 }
 
-impl Files {
+impl Directory {
     /// In this directory.
     pub(crate) fn new(root: PathBuf, durable: bool) -> Self {
         Self { root, durable, written: 0 }
@@ -148,17 +132,6 @@ impl Files {
     pub(super) fn at(&self, path: &str) -> PathBuf {
         if path.is_empty() { self.root.clone() } else { self.root.join(path) }
     }
-}
-
-/// Says something of a file in the log, once: the same is found at every look.
-pub(crate) fn tell(path: &str, what: &str) {
-    // A name may have a line break.
-    memhost_sdk::warn_once(&format!("{} {what}", path.escape_debug()));
-}
-
-/// The folder of a path; empty for the root.
-pub(crate) fn folder(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
 fn gone_is_none<T>(result: Result<T>) -> Result<Option<T>> {
