@@ -38,11 +38,7 @@ impl ServiceOptions {
     /// # Errors
     /// Where a key cannot be read or differs, the data directory has a store of its own, or the
     /// database cannot be used; where another host is there and the two cannot reach each other.
-    pub async fn join(
-        &self,
-        name: String,
-        peer_url: Option<String>,
-    ) -> Result<Joined, OpenError> {
+    pub async fn join(&self, name: String, peer_url: Option<String>) -> Result<Joined, OpenError> {
         let data_dir = &self.data_dir;
         make_data_dir(data_dir)?;
         if data_dir.join("FORMAT").exists() {
@@ -50,23 +46,12 @@ impl ServiceOptions {
         }
         let keys = Keys::open(data_dir, self.host_key_file.as_deref())?;
         let vault = blake3::derive_key("memhost 2026-11 vault check", &self.open_vault_key()?);
-        let named = |what: &str, file: Option<&Path>, usual: &str| {
-            let path = file.map_or_else(|| data_dir.join(usual), Path::to_owned);
-            format!("the {what} key {}", path.display())
-        };
         let agreed = vec![
-            (named("host", self.host_key_file.as_deref(), "host.key"), keys.check()),
-            (
-                named("vault", self.vault_key_file.as_deref(), "vault.key"),
-                blake3::Hash::from_bytes(vault).to_hex().to_string(),
-            ),
+            ("host key".to_owned(), keys.check()),
+            ("vault key".to_owned(), blake3::Hash::from_bytes(vault).to_hex().to_string()),
         ];
-        let options = JoinOptions {
-            name,
-            peer_url,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            agreed,
-        };
+        let options =
+            JoinOptions { name, peer_url, version: env!("CARGO_PKG_VERSION").to_owned(), agreed };
         let database = self.database.as_deref().unwrap_or_default();
         let membership = Arc::new(Membership::join(database, options).await?);
         Ok(Joined { membership, peers: keys.peers(), store_id: keys.store_id() })

@@ -119,8 +119,10 @@ impl Service {
         let data_dir = options.data_dir.clone();
         make_data_dir(&data_dir)?;
         let store = open_store(&options).await?;
-        let store =
-            options.wrap_store.take().map_or_else(|| Arc::clone(&store), |wrap| wrap(Arc::clone(&store)));
+        let store = options
+            .wrap_store
+            .take()
+            .map_or_else(|| Arc::clone(&store), |wrap| wrap(Arc::clone(&store)));
         memhost_transfer::undo_cut_imports(&*store, files_dir.as_deref()).await?;
         let keys = Keys::open(&data_dir, options.host_key_file.as_deref())?;
         let vault_file = options.vault_key_path();
@@ -241,12 +243,7 @@ impl Service {
         Ok(service)
     }
 
-    fn new(
-        parts: Parts,
-        secrets: Arc<SecretStore>,
-        own: Own,
-        retry: RetryPolicy,
-    ) -> Self {
+    fn new(parts: Parts, secrets: Arc<SecretStore>, own: Own, retry: RetryPolicy) -> Self {
         let operations = Arc::new(Operations::new(parts.clone()));
         let control =
             Arc::new(Control::new(parts.clone(), Arc::clone(&operations), Arc::clone(&secrets)));

@@ -29,8 +29,9 @@ pub enum OpenError {
     )]
     Schema { database: String, message: String },
     #[error(
-        "{name} of this host is not that of the other hosts on the database {database}; copy it \
-         from one of them"
+        "the {name} of this host is not that of the other hosts on the database {database}; copy \
+         its file from one of them, and name it with --{}-file",
+        name.replace(' ', "-")
     )]
     Differs { database: String, name: String },
     #[error(

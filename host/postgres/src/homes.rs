@@ -100,9 +100,8 @@ impl Inner {
                      RETURNING token";
         let raised = match self.term {
             None => {
-                let sql = format!(
-                    "INSERT INTO homes (company, host, token) VALUES ($1, $2, 1) {raise}"
-                );
+                let sql =
+                    format!("INSERT INTO homes (company, host, token) VALUES ($1, $2, 1) {raise}");
                 self.ask_one(LOADING, &sql, &[&company, &self.id]).await?
             }
             Some(Term { token, .. }) => {

@@ -41,8 +41,8 @@ pub struct JoinOptions {
     pub peer_url: Option<String>,
     /// The program's version.
     pub version: String,
-    /// Values that all hosts must have alike, with what each one is called. The first host sets
-    /// them.
+    /// Values that all hosts must have alike, each with its name, such as `host key`. The first host
+    /// sets them.
     pub agreed: Vec<(String, String)>,
 }
 

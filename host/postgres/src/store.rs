@@ -107,7 +107,12 @@ impl PostgresStore {
             pool: address.pool(options.readers.max(1))?,
             lanes,
             tasks: Handle::current(),
-            own: Arc::new(Company::new(HOST, None, options.term.map_or(0, |term| term.token), count)),
+            own: Arc::new(Company::new(
+                HOST,
+                None,
+                options.term.map_or(0, |term| term.token),
+                count,
+            )),
             companies: Mutex::default(),
             loading: AsyncMutex::default(),
             quota: options.company_bytes,

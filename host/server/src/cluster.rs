@@ -195,11 +195,9 @@ impl Shared {
 
     fn follow(&self, leader: Option<&Leader>) {
         let next = match leader {
-            Some(Leader { host, name: Some(name), peer_url, is_me: false, .. }) => Role::Follows {
-                host: *host,
-                name: name.clone(),
-                peer_url: peer_url.clone(),
-            },
+            Some(Leader { host, name: Some(name), peer_url, is_me: false, .. }) => {
+                Role::Follows { host: *host, name: name.clone(), peer_url: peer_url.clone() }
+            }
             _ => Role::Waits,
         };
         self.role.send_if_modified(|role| {

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use super::{bind, ready, reached_by_others, say_listening, until};
+use super::{bind, reached_by_others, ready, say_listening, until};
 use crate::output::line;
 use crate::serve::memory;
 use crate::{CliError, Result};
@@ -72,9 +72,9 @@ impl Place {
         let bound = bound.map_err(CliError::host)?;
         let url = self.url.unwrap_or_else(|| bound.address().to_string());
         let url = url.trim_end_matches('/').to_owned();
-        let is_plain = url.strip_prefix("http://").is_some_and(|rest| {
-            !rest.is_empty() && !rest.contains(['/', '?', '#', '@'])
-        });
+        let is_plain = url
+            .strip_prefix("http://")
+            .is_some_and(|rest| !rest.is_empty() && !rest.contains(['/', '?', '#', '@']));
         match is_plain {
             true => Ok(Some((bound, url))),
             false => {
@@ -134,8 +134,7 @@ pub(super) async fn serve(
         options.leadership = Some(Leadership { membership: Arc::clone(&membership), term });
         async move { Ok((Service::open(options).await?, token)) }
     };
-    let cluster =
-        ClusterOptions { membership: joined.membership, peers, key: joined.peers };
+    let cluster = ClusterOptions { membership: joined.membership, peers, key: joined.peers };
     let stop = until(stopped, start.closed);
     let serving = server::run_cluster(endpoints, cluster, open, surfaces, stop);
     tokio::select! {

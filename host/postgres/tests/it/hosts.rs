@@ -18,7 +18,7 @@ fn options(name: &str) -> JoinOptions {
         name: name.to_owned(),
         peer_url: Some(format!("http://{name}:1")),
         version: "1".to_owned(),
-        agreed: vec![("the host key".to_owned(), "same".to_owned())],
+        agreed: vec![("host key".to_owned(), "same".to_owned())],
     }
 }
 
@@ -222,14 +222,13 @@ fn a_host_that_cannot_be_beside_the_others_does_not_join() {
         let Some(address) = server::database().await else { return };
         let first = join(&address, "first").await;
         let other_key = JoinOptions {
-            agreed: vec![("the host key".to_owned(), "another".to_owned())],
+            agreed: vec![("host key".to_owned(), "another".to_owned())],
             ..options("second")
         };
         let refused = Membership::join(&address, other_key).await.err().unwrap();
         assert!(matches!(refused, OpenError::Differs { .. }), "{refused}");
-        assert!(refused.to_string().contains("the host key"), "{refused}");
-        let (same, alone) =
-            (options("first"), JoinOptions { peer_url: None, ..options("second") });
+        assert!(refused.to_string().contains("--host-key-file"), "{refused}");
+        let (same, alone) = (options("first"), JoinOptions { peer_url: None, ..options("second") });
         for unreachable in [same, alone] {
             let refused = Membership::join(&address, unreachable).await.err().unwrap();
             assert!(matches!(refused, OpenError::Alone { .. }), "{refused}");

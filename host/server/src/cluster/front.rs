@@ -11,7 +11,7 @@ use axum::http::header::{
     TRANSFER_ENCODING, UPGRADE,
 };
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, Request, Response};
+use axum::http::{HeaderMap, Request, Response};
 use axum::response::IntoResponse;
 use tokio::time::{Instant, sleep, timeout_at};
 use tower::ServiceExt as _;
@@ -22,7 +22,7 @@ use super::hop::{HOP, NOT_LEADING};
 use super::peers::NotAnswered;
 use super::{Leads, Role, Shared};
 use crate::routes::Surfaces;
-use memhost_http::{Problem, ProblemCode};
+use memhost_http::{Problem, ProblemCode, only_reads};
 
 /// How long a request waits for a host that leads. Another host takes over within 5 seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -34,15 +34,8 @@ const MOST_KEPT: u64 = 64 << 10;
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// Headers that are about one connection.
-static OF_ONE_CONNECTION: [HeaderName; 7] = [
-    CONNECTION,
-    PROXY_AUTHENTICATE,
-    PROXY_AUTHORIZATION,
-    TE,
-    TRAILER,
-    TRANSFER_ENCODING,
-    UPGRADE,
-];
+static OF_ONE_CONNECTION: [HeaderName; 7] =
+    [CONNECTION, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
 
 /// The routes of an address for clients.
 pub(super) fn router(shared: &Arc<Shared>, surfaces: Surfaces) -> Router {
@@ -84,6 +77,8 @@ pub(super) fn router_for_peers(shared: &Arc<Shared>) -> Router {
 struct Kept {
     parts: Parts,
     body: Bytes,
+    /// Whether the request may be done twice: it only reads, or has an idempotency key.
+    is_repeatable: bool,
 }
 
 impl Kept {
@@ -93,12 +88,6 @@ impl Kept {
         *request.uri_mut() = self.parts.uri.clone();
         *request.headers_mut() = self.parts.headers.clone();
         request
-    }
-
-    /// Whether the request may be done twice.
-    fn is_repeatable(&self) -> bool {
-        matches!(self.parts.method, Method::GET | Method::HEAD | Method::OPTIONS)
-            || self.parts.headers.contains_key(IDEMPOTENCY_KEY)
     }
 }
 
@@ -115,6 +104,7 @@ impl Shared {
     async fn answer(&self, surfaces: Surfaces, mut request: Request<Body>) -> Response<Body> {
         // Only hosts send it, and to another address.
         request.headers_mut().remove(&HOP);
+        request.extensions_mut().insert(memhost_integrations::READ_ROUTES);
         let until = Instant::now() + PATIENCE;
         let mut kept = None;
         let mut given = Some(request);
@@ -145,7 +135,7 @@ impl Shared {
             match self.pass_on(surfaces, (host, url), request).await {
                 Passed::Answered(response) => return response,
                 Passed::NotDone(unsent) => given = unsent.map(|request| *request),
-                Passed::Lost if kept.as_ref().is_some_and(Kept::is_repeatable) => {}
+                Passed::Lost if kept.as_ref().is_some_and(|kept| kept.is_repeatable) => {}
                 Passed::Lost => return lost(name),
             }
             if Instant::now() >= until {
@@ -239,10 +229,11 @@ async fn keep(request: Request<Body>) -> Result<Result<Kept, Box<Request<Body>>>
     if request.body().size_hint().upper().is_none_or(|bytes| bytes > MOST_KEPT) {
         return Ok(Err(Box::new(request)));
     }
+    let is_repeatable = only_reads(&request) || request.headers().contains_key(IDEMPOTENCY_KEY);
     let (parts, body) = request.into_parts();
     let most = usize::try_from(MOST_KEPT).unwrap_or(usize::MAX);
     match to_bytes(body, most).await {
-        Ok(body) => Ok(Ok(Kept { parts, body })),
+        Ok(body) => Ok(Ok(Kept { parts, body, is_repeatable })),
         Err(error) => {
             let detail = format!("the body could not be read: {error}; send it again");
             Err(Problem::new(ProblemCode::UnreadableBody, detail))

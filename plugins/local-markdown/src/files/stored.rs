@@ -44,7 +44,8 @@ impl Stored {
     }
 
     pub(super) fn stamp(&self, path: &str) -> Result<Option<Stamp>, Error> {
-        let known = |kind| Ok::<_, Error>(storage::get(key(kind, path))?.as_deref().and_then(decode));
+        let known =
+            |kind| Ok::<_, Error>(storage::get(key(kind, path))?.as_deref().and_then(decode));
         if path.is_empty() {
             // The root is there before it has a file.
             return Ok(Some(known(FOLDER)?.unwrap_or_default()));
@@ -176,9 +177,8 @@ mod tests {
         let root = files.stamp("").unwrap();
         assert!(root.is_some() && files.stamp("a").unwrap().is_none());
         assert!(files.list("a").unwrap().is_none());
-        let stamps = files
-            .write_all(&[write("a/b/one.md", "one"), write("two.md", "two")])
-            .unwrap();
+        let stamps =
+            files.write_all(&[write("a/b/one.md", "one"), write("two.md", "two")]).unwrap();
         assert_eq!(files.stamp("two.md").unwrap(), Some(stamps[1]));
         assert_eq!(files.read("a/b/one.md").unwrap(), Some(("one".to_owned(), stamps[0])));
         assert_ne!(files.stamp("").unwrap(), root);

@@ -32,7 +32,8 @@ fn records_are_kept_corrected_listed_and_forgotten() {
     let texts = ["The north archive has letters", "The south archive has maps"];
     let ids = provider.upsert_records(testing::upsert("op", &texts)).unwrap().records;
     assert_eq!(ask(&mut provider, "archive").len(), 2);
-    let write = RecordWrite { text: "The north archive has seals".to_owned(), ..Default::default() };
+    let write =
+        RecordWrite { text: "The north archive has seals".to_owned(), ..Default::default() };
     let correction = CorrectRequest {
         operation_id: "op2".to_owned(),
         id: ids[0].clone(),
