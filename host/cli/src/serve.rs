@@ -1,6 +1,7 @@
 //! Running a host.
 
 mod cluster;
+mod listen;
 mod memory;
 
 use std::io::{IsTerminal, Write};
@@ -11,6 +12,8 @@ use std::sync::Arc;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+pub(super) use self::listen::check_address;
+use self::listen::{bind, ready, say_listening, until};
 use super::config::{self, HostConfig, HostOptions};
 use super::output::line;
 use super::{CliError, Result, context, process};
@@ -19,7 +22,6 @@ use memhost_core::{Audit, Service, end_quiet};
 use memhost_explorer::LinkTemplate;
 use memhost_server::{self as server, Address, AdminToken, Endpoint, ServerOptions, Surfaces};
 use memhost_types::{Digest, Origin};
-use uuid::Uuid;
 
 /// The default listen address, reachable only from this machine.
 const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7600));
@@ -244,25 +246,6 @@ pub(super) async fn run(args: ServeArgs) -> Result<()> {
     serve(endpoints, service, token, surfaces, stopped, closed).await
 }
 
-async fn bind(listen: Vec<(Address, Surfaces)>) -> Result<Vec<Endpoint>> {
-    let mut endpoints = Vec::new();
-    for (address, surfaces) in listen {
-        endpoints.push(Endpoint::bind(&address, surfaces).await.map_err(CliError::host)?);
-    }
-    Ok(endpoints)
-}
-
-fn say_listening(endpoints: &[Endpoint]) -> Result<()> {
-    endpoints.iter().try_for_each(|endpoint| {
-        let plane = match endpoint.surfaces() {
-            Surfaces::All => "",
-            Surfaces::Runtime => " (runtime plane)",
-            Surfaces::Control => " (control plane)",
-        };
-        line(&format!("memhost is listening on {}{plane}", endpoint.address()))
-    })
-}
-
 /// What the host does before it listens. The first start takes seconds, in which a person types the
 /// next command.
 fn starting(data_dir: &Path) -> String {
@@ -288,53 +271,6 @@ async fn serve(
         served = serving => served.map_err(CliError::host),
         never = memory::give_back_when_idle() => never,
     }
-}
-
-/// Resolves when the host is to stop.
-async fn until(stopped: impl Future<Output = ()>, closed: Option<impl Future<Output = ()>>) {
-    match closed {
-        Some(closed) => tokio::select! {
-            () = stopped => {}
-            () = closed => tracing::info!("stopping: standard input was closed"),
-        },
-        None => stopped.await,
-    }
-}
-
-/// One line that says where the host listens.
-fn ready(endpoints: &[Endpoint], store_id: Uuid) -> String {
-    let address =
-        |endpoint: Option<&Endpoint>| endpoint.map(|endpoint| endpoint.address().to_string());
-    let ready = serde_json::json!({
-        "pid": std::process::id(),
-        "version": env!("CARGO_PKG_VERSION"),
-        "storeId": store_id,
-        "runtime": address(endpoints.first()),
-        "control": address(endpoints.last()),
-    });
-    ready.to_string()
-}
-
-/// Refuses an address that other machines reach: tokens and memories would go over the network as
-/// they are.
-pub(super) fn check_address(address: &Address, surfaces: Surfaces) -> Result<()> {
-    let Address::Tcp(socket) = address else { return Ok(()) };
-    if socket.ip().is_loopback() {
-        return Ok(());
-    }
-    let flag = if surfaces == Surfaces::Control { "--control-listen" } else { "--listen" };
-    Err(reached_by_others(flag, *socket))
-}
-
-/// An address that other machines reach, where requests go over the network as they are.
-fn reached_by_others(flag: &str, socket: SocketAddr) -> CliError {
-    let message = format!(
-        "{socket} is reached by other machines, and this host has no TLS; listen on 127.0.0.1:{} \
-         and put a proxy with \
-         TLS in front, or add --allow-plain-http if the network protects every request",
-        socket.port()
-    );
-    CliError::input(flag, message)
 }
 
 /// Says where the explorer is. On a terminal, and with a new token, also a link that signs in once:

@@ -8,17 +8,8 @@ use uuid::Uuid;
 use crate::error::OpenError;
 use crate::keys::Keys;
 use crate::options::ServiceOptions;
-use memhost_postgres::{JoinOptions, Membership, Term};
+use memhost_postgres::{JoinOptions, Membership};
 use memhost_registry::secrets::{VaultError, key_from_env_or_file};
-
-/// The place of a host among those on one database, while it leads.
-#[derive(Clone)]
-pub struct Leadership {
-    /// Its place.
-    pub membership: Arc<Membership>,
-    /// Its right to write.
-    pub term: Term,
-}
 
 /// A host that has joined those on one database.
 pub struct Joined {

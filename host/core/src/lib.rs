@@ -12,11 +12,12 @@ mod error;
 mod keys;
 mod monitor;
 mod options;
+mod own;
 mod permissions;
 mod service;
 
 pub use backup::{BackupRequest, BackupView, check_backup, end_quiet, restore_backup};
-pub use cluster::{Joined, Leadership, make_data_dir};
+pub use cluster::{Joined, make_data_dir};
 pub use error::OpenError;
 pub use memhost_access::{
     ACT_AS_HEADERS, Access, AccessError, Act, ActAs, ActingError, Caller, CreateToken, Denied,
@@ -53,5 +54,5 @@ pub use memhost_transfer::{
     ExportLine, ImportOptions, Imported, MAX_IMPORT_LINE, Restored, Transfer,
 };
 pub use monitor::{Check, Health, HostView, MetricSource, Monitor, ReadingGauges};
-pub use options::{ServiceOptions, WrapStore};
+pub use options::{Leadership, ServiceOptions, WrapStore};
 pub use service::{Service, compile_ahead};

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::service::Own;
+use crate::own::Own;
 use memhost_access::{Attached, WritePolicy};
 use memhost_control::Control;
 use memhost_operations::{Operations, Parts};

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cluster::Leadership;
 use memhost_embeddings::EmbeddingsOptions;
 use memhost_oplog::Audit;
 use memhost_ports::{Clock, SystemClock};
+use memhost_postgres::{Membership, Term};
 use memhost_queues::RetryPolicy;
 use memhost_registry::plugins::Trust;
 use memhost_sandbox::SandboxOptions;
@@ -19,6 +19,15 @@ const COMPACT_AFTER: Duration = Duration::from_hours(12);
 
 /// Puts something between a host and its store.
 pub type WrapStore = Arc<dyn Fn(Arc<dyn Store>) -> Arc<dyn Store> + Send + Sync>;
+
+/// The place of a host among those on one database, while it leads.
+#[derive(Clone)]
+pub struct Leadership {
+    /// Its place.
+    pub membership: Arc<Membership>,
+    /// Its right to write.
+    pub term: Term,
+}
 
 /// The options of a host.
 #[derive(Clone)]

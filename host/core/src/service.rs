@@ -10,6 +10,7 @@ use crate::error::OpenError;
 use crate::keys::Keys;
 use crate::monitor::Monitor;
 use crate::options::ServiceOptions;
+use crate::own::Own;
 use crate::{caches, permissions};
 use memhost_access::{Attached, Section, Tokens, WritePolicy};
 use memhost_background::Background;
@@ -18,7 +19,7 @@ use memhost_embeddings::{Embeddings, EmbeddingsOptions};
 use memhost_operations::{Operations, Parts};
 use memhost_oplog::operation::OperationSink;
 use memhost_oplog::{Oplog, OplogOptions};
-use memhost_postgres::{Membership, PostgresOptions, PostgresStore};
+use memhost_postgres::{PostgresOptions, PostgresStore};
 use memhost_queues::waiting::WaitingRecords;
 use memhost_queues::{Deliveries, Jobs, RetryPolicy, Reviews};
 use memhost_records::Records;
@@ -263,15 +264,6 @@ impl Service {
             data_dir,
         }
     }
-}
-
-/// What belongs to one host and not to the parts.
-pub(crate) struct Own {
-    pub(crate) data_dir: PathBuf,
-    /// Where the files of providers are.
-    files_dir: Option<PathBuf>,
-    pub(crate) store_id: uuid::Uuid,
-    pub(crate) membership: Option<Arc<Membership>>,
 }
 
 /// Opens the store of a data directory, or the database that keeps memory instead.

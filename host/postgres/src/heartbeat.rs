@@ -1,5 +1,5 @@
-//! The heartbeat of a host, on a thread of its own: however busy the host is, its lease does not end
-//! for that.
+//! The heartbeat of a host, on a thread of its own: however busy the host is, its lease does not
+//! end for that.
 
 use std::io;
 use std::sync::Arc;
@@ -14,8 +14,7 @@ use uuid::Uuid;
 
 use crate::connect::Address;
 use crate::error::said;
-use crate::hosts::{JoinOptions, Leader, interval};
-use crate::lease::{HostLease, now};
+use crate::lease::{HostLease, LEASE, now};
 use crate::place::HOST;
 
 /// How often a host renews its lease.
@@ -24,6 +23,37 @@ const BEAT: Duration = Duration::from_secs(1);
 const LATE: Duration = Duration::from_millis(200);
 /// How long one heartbeat may take, with a new connection.
 const WITHIN: Duration = Duration::from_secs(2);
+
+/// What a host says of itself to the others.
+#[derive(Debug, Clone)]
+pub struct JoinOptions {
+    /// Its name in lists, such as that of its machine.
+    pub name: String,
+    /// Where the others reach it. `None`: nowhere, so it must be the only one.
+    pub peer_url: Option<String>,
+    /// The program's version.
+    pub version: String,
+    /// Values that all hosts must have alike, each with its name, such as `host key`. The first
+    /// host sets them.
+    pub agreed: Vec<(String, String)>,
+}
+
+/// Who leads, as the last heartbeat saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leader {
+    /// Its id.
+    pub host: Uuid,
+    /// Rises whenever another host leads.
+    pub token: i64,
+    /// Its name. `None`: it has left, or is gone for long.
+    pub name: Option<String>,
+    /// Where it is reached.
+    pub peer_url: Option<String>,
+    /// Whether its lease had ended.
+    pub is_late: bool,
+    /// Whether it is this host.
+    pub is_me: bool,
+}
 
 pub(crate) struct Heartbeat {
     pub(crate) database: String,
@@ -98,7 +128,7 @@ impl Heartbeat {
     ) -> Result<&'c Connection, tokio_postgres::Error> {
         if connection.as_ref().is_none_or(|known| known.client.is_closed()) {
             let (client, _) = address.connect().await?;
-            let term = interval();
+            let term = format!("interval '{} seconds'", LEASE.as_secs());
             let beat = client
                 .prepare(&format!(
                     "WITH beat AS (\

@@ -1,6 +1,6 @@
 //! The hosts on one database, of which one leads: it is the home of every company.
 //!
-//! Each host has a lease, which a heartbeat renews. Where the leader's lease has ended, another host
+//! Each host has a lease, which a heartbeat renews. Where that of the leader has ended, another one
 //! takes its place by raising the token of the row of company 0 in `homes`, and then those of all
 //! companies: from then on no transaction of the former leader is committed. Time only says who
 //! should try; the tokens say who may write.
@@ -17,8 +17,8 @@ use uuid::Uuid;
 
 use crate::connect::{self, Address};
 use crate::error::{OpenError, failed, said};
-use crate::heartbeat::Heartbeat;
-use crate::lease::{HostLease, LEASE};
+use crate::heartbeat::{Heartbeat, JoinOptions, Leader};
+use crate::lease::HostLease;
 use crate::place::HOST;
 use memhost_store::StoreError;
 
@@ -31,37 +31,6 @@ const JOINED_WITHIN: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_millis(200);
 
 const LEADING: &str = "taking over";
-
-/// What a host says of itself to the others.
-#[derive(Debug, Clone)]
-pub struct JoinOptions {
-    /// Its name in lists, such as that of its machine.
-    pub name: String,
-    /// Where the others reach it. `None`: nowhere, so it must be the only one.
-    pub peer_url: Option<String>,
-    /// The program's version.
-    pub version: String,
-    /// Values that all hosts must have alike, each with its name, such as `host key`. The first host
-    /// sets them.
-    pub agreed: Vec<(String, String)>,
-}
-
-/// Who leads, as the last heartbeat saw it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leader {
-    /// Its id.
-    pub host: Uuid,
-    /// Rises whenever another host leads.
-    pub token: i64,
-    /// Its name. `None`: it has left, or is gone for long.
-    pub name: Option<String>,
-    /// Where it is reached.
-    pub peer_url: Option<String>,
-    /// Whether its lease had ended.
-    pub is_late: bool,
-    /// Whether it is this host.
-    pub is_me: bool,
-}
 
 /// One host of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -287,9 +256,4 @@ async fn agree(client: &Client, name: &str, own: &str) -> Result<String, tokio_p
     client.execute(first, &[&name, &own]).await?;
     let row = client.query_one("SELECT value FROM agreed WHERE name = $1", &[&name]).await?;
     Ok(row.get(0))
-}
-
-/// `LEASE` as an interval of PostgreSQL.
-pub(crate) fn interval() -> String {
-    format!("interval '{} seconds'", LEASE.as_secs())
 }

@@ -5,16 +5,16 @@ mod cut;
 mod front;
 mod hop;
 mod peers;
+mod shared;
 
 use std::sync::Arc;
 
-use axum::Router;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use uuid::Uuid;
 
 use self::hop::Key;
 use self::peers::Peers;
+use self::shared::{Leads, Role, Shared};
 use super::ServerOptions;
 use super::bodies::Bodies;
 use super::connections::{Connections, open_files, within};
@@ -31,50 +31,6 @@ pub struct ClusterOptions {
     pub peers: Option<Endpoint>,
     /// The key by which they know each other.
     pub key: [u8; 32],
-}
-
-/// What this host does with requests.
-pub(crate) enum Role {
-    /// It serves them.
-    Leads(Leads),
-    /// It passes them on.
-    Follows {
-        /// To the host with this id.
-        host: Uuid,
-        name: String,
-        peer_url: Option<String>,
-    },
-    /// Nobody is known to lead.
-    Waits,
-}
-
-/// The routes of the host that leads.
-pub(crate) struct Leads {
-    token: i64,
-    service: Arc<Service>,
-    all: Router,
-    runtime: Router,
-    control: Router,
-}
-
-impl Leads {
-    fn router(&self, surfaces: Surfaces) -> Router {
-        match surfaces {
-            Surfaces::All => self.all.clone(),
-            Surfaces::Runtime => self.runtime.clone(),
-            Surfaces::Control => self.control.clone(),
-        }
-    }
-}
-
-/// What the addresses of a host share.
-pub(crate) struct Shared {
-    membership: Arc<Membership>,
-    role: watch::Sender<Arc<Role>>,
-    key: Key,
-    peers: Peers,
-    options: ServerOptions,
-    bodies: Bodies,
 }
 
 /// Serves at all endpoints until `stop` resolves. Whenever this host is to lead, `open` opens it.

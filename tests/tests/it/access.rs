@@ -102,6 +102,7 @@ pub(crate) const HOST: &[(Method, &str)] = &[
     (Method::Post, "/control/v1/plugins/scan"),
     (Method::Get, "/control/v1/stream"),
     (Method::Get, "/control/v1/doctor"),
+    (Method::Get, "/control/v1/hosts"),
     (Method::Get, "/control/v1/tokens"),
     (Method::Post, "/control/v1/tokens"),
     (Method::Post, "/control/v1/tokens/{id}/rotate"),
@@ -191,7 +192,7 @@ async fn token(api: &Api, company: &str, body: Value) -> String {
 }
 
 /// Those that a monitor may call, too.
-const MONITORED: [&str; 2] = ["/control/v1/doctor", "/metrics"];
+const MONITORED: [&str; 3] = ["/control/v1/doctor", "/control/v1/hosts", "/metrics"];
 
 async fn roles(api: &Api, company: &str) -> [Api; 4] {
     let mut all = Vec::new();

@@ -136,7 +136,9 @@ fn listening(mut command: Command) -> Host {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut said = String::new();
     loop {
-        let Some(Ok(line)) = lines.next() else { panic!("the host ended: {said}") };
+        let Some(Ok(line)) = lines.next() else {
+            panic!("the host ended with {}: {said}", child.wait().unwrap())
+        };
         if let Some((_, url)) = line.split_once("listening on ") {
             let url = url.to_owned();
             // Nobody reads it any more, and it must not be closed.

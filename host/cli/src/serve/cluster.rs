@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use super::{bind, reached_by_others, ready, say_listening, until};
+use super::listen::{bind, reached_by_others, ready, say_listening, until};
+use super::memory;
 use crate::output::line;
-use crate::serve::memory;
 use crate::{CliError, Result};
 use memhost_core::{Leadership, Service, ServiceOptions, Term, compile_ahead};
 use memhost_server::{

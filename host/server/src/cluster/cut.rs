@@ -1,5 +1,5 @@
-//! An answer's body that ends early, with an error, where the host that makes it must answer nothing
-//! any more.
+//! An answer's body that ends early, with an error, where the host that makes it must answer
+//! nothing any more.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::{Frame, SizeHint};
 use tokio::sync::watch;
 
-use super::Role;
+use super::shared::Role;
 use memhost_core::HostLease;
 
 pub(super) struct Cut {

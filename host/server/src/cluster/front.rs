@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::cut::Cut;
 use super::hop::{HOP, NOT_LEADING};
 use super::peers::NotAnswered;
-use super::{Leads, Role, Shared};
+use super::shared::{Leads, Role, Shared};
 use crate::routes::Surfaces;
 use memhost_http::{Problem, ProblemCode, only_reads};
 

@@ -1,0 +1,58 @@
+//! What a host among several is at the moment, and what its addresses share.
+
+use std::sync::Arc;
+
+use axum::Router;
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use super::hop::Key;
+use super::peers::Peers;
+use crate::ServerOptions;
+use crate::bodies::Bodies;
+use crate::routes::Surfaces;
+use memhost_core::{Membership, Service};
+
+/// What this host does with requests.
+pub(super) enum Role {
+    /// It serves them.
+    Leads(Leads),
+    /// It passes them on.
+    Follows {
+        /// To the host with this id.
+        host: Uuid,
+        name: String,
+        peer_url: Option<String>,
+    },
+    /// Nobody is known to lead.
+    Waits,
+}
+
+/// The routes of the host that leads.
+pub(super) struct Leads {
+    pub(super) token: i64,
+    pub(super) service: Arc<Service>,
+    pub(super) all: Router,
+    pub(super) runtime: Router,
+    pub(super) control: Router,
+}
+
+impl Leads {
+    pub(super) fn router(&self, surfaces: Surfaces) -> Router {
+        match surfaces {
+            Surfaces::All => self.all.clone(),
+            Surfaces::Runtime => self.runtime.clone(),
+            Surfaces::Control => self.control.clone(),
+        }
+    }
+}
+
+/// What the addresses of a host share.
+pub(super) struct Shared {
+    pub(super) membership: Arc<Membership>,
+    pub(super) role: watch::Sender<Arc<Role>>,
+    pub(super) key: Key,
+    pub(super) peers: Peers,
+    pub(super) options: ServerOptions,
+    pub(super) bodies: Bodies,
+}
