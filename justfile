@@ -21,6 +21,10 @@ postgres *ARGS:
     MEMHOST_TEST_STORE=postgres cargo test -p memhost-tests --test it --locked -- {{ARGS}} \
         $(sed 's/^/--skip /' tests/embedded-store-only.txt)
 
+# Hosts on one PostgreSQL that are killed, paused and cut off for ten minutes, or so many seconds: `just cluster 60`.
+cluster SECONDS="600":
+    MEMHOST_CLUSTER_SECONDS={{SECONDS}} cargo test -p memhost-tests --test it --locked -- --nocapture cluster_checker::
+
 # The providers that the host does not embed, as components for a plugins directory.
 providers:
     cargo build --locked --profile guest --target wasm32-wasip2 \

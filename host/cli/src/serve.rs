@@ -195,7 +195,8 @@ pub(super) async fn run(args: ServeArgs) -> Result<()> {
         end_quiet(&data_dir).map_err(CliError::host)?;
     }
     if args.print_address.is_none() {
-        drop(writeln!(std::io::stderr(), "{}", starting(&data_dir)));
+        let text = starting(&data_dir, options.database.is_some());
+        drop(writeln!(std::io::stderr(), "{text}"));
     }
     if options.database.is_some() {
         let start = cluster::Start {
@@ -248,12 +249,14 @@ pub(super) async fn run(args: ServeArgs) -> Result<()> {
 
 /// What the host does before it listens. The first start takes seconds, in which a person types the
 /// next command.
-fn starting(data_dir: &Path) -> String {
-    let does = match data_dir.join("FORMAT").exists() {
-        true => "opens",
-        false => "compiles the built-in provider and makes",
+fn starting(data_dir: &Path, has_database: bool) -> String {
+    let shown = data_dir.display();
+    let does = match (has_database, data_dir.join("FORMAT").exists()) {
+        (true, _) => "joins the hosts on its database".to_owned(),
+        (false, true) => format!("opens {shown}"),
+        (false, false) => format!("compiles the built-in provider and makes {shown}"),
     };
-    format!("memhost is starting: it {does} {}, and then says `listening`", data_dir.display())
+    format!("memhost is starting: it {does}, and then says `listening`")
 }
 
 /// Serves until a signal comes, or standard input is closed where that matters.

@@ -67,7 +67,7 @@ impl ServiceOptions {
 ///
 /// # Errors
 /// Where it cannot be made.
-pub fn make_data_dir(data_dir: &Path) -> Result<(), OpenError> {
+pub(crate) fn make_data_dir(data_dir: &Path) -> Result<(), OpenError> {
     memhost_files::durable::create_directory(data_dir, 0o700)
         .map_err(|error| OpenError::directory("making", data_dir, error))
 }

@@ -17,7 +17,7 @@ mod permissions;
 mod service;
 
 pub use backup::{BackupRequest, BackupView, check_backup, end_quiet, restore_backup};
-pub use cluster::{Joined, make_data_dir};
+pub use cluster::Joined;
 pub use error::OpenError;
 pub use memhost_access::{
     ACT_AS_HEADERS, Access, AccessError, Act, ActAs, ActingError, Caller, CreateToken, Denied,

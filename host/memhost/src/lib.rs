@@ -70,7 +70,8 @@
 pub use memhost_core::plugins::{Trust, TrustedKey};
 pub use memhost_core::{
     Audit, Background, Caller, CompileLimits, Compiler, CompilerProcess, Control, CreateBinding,
-    Monitor, OpenError, Operations, Service, ServiceError, ServiceOptions, Tenancy, Transfer,
+    Joined, Leader, Leadership, Membership, Monitor, OpenError, Operations, Service, ServiceError,
+    ServiceOptions, Tenancy, Term, Transfer,
 };
 pub use memhost_types as types;
 
@@ -79,8 +80,8 @@ pub use memhost_types as types;
 /// calls the same routes without a network.
 pub mod server {
     pub use memhost_server::{
-        Address, AdminToken, AuthError, Endpoint, InProcess, Method, Request, ServeError,
-        ServerOptions, Surfaces, openapi, router, run,
+        Address, AdminToken, AuthError, ClusterOptions, Endpoint, InProcess, Method, Request,
+        ServeError, ServerOptions, Surfaces, openapi, router, run, run_cluster,
     };
 }
 

@@ -98,12 +98,11 @@ pub(crate) struct Statements {
 }
 
 /// A plan for a table of another size would read all of it. Every statement here finds its rows by
-/// a key. A lock that somebody else holds is waited for less long than the lane tries.
+/// a key. A lock that somebody else holds is waited for less long than the lane tries. A
+/// transaction whose host says nothing is ended: somebody who takes over waits for it.
 const BEGIN: &str = "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; \
-                     SET LOCAL enable_mergejoin = off; SET LOCAL lock_timeout = '5s'";
-
-/// Ends a transaction whose host says nothing: somebody who takes over waits for it.
-pub(crate) const IDLE_WITHIN: &str = "SET LOCAL idle_in_transaction_session_timeout = '2s'";
+                     SET LOCAL enable_mergejoin = off; SET LOCAL lock_timeout = '5s'; \
+                     SET LOCAL idle_in_transaction_session_timeout = '2s'";
 
 const FENCE: &str = "SELECT h.company FROM unnest($1::bigint[], $2::bigint[]) AS w(company, token) \
      JOIN homes h ON h.company = w.company AND h.token = w.token AND h.host = $3 \
@@ -194,9 +193,8 @@ pub(crate) async fn begin<'t>(
     let transaction = client.transaction().await?;
     let place: [&(dyn ToSql + Sync); 3] = [&host, &lane, &number];
     // They are sent together, and done one after the other.
-    let ((), (), numbered, lost) = tokio::try_join!(
+    let ((), numbered, lost) = tokio::try_join!(
         transaction.batch_execute(BEGIN),
-        transaction.batch_execute(IDLE_WITHIN),
         transaction.execute(&statements.lane, &place),
         fence(&transaction, statements, batch, host),
     )?;

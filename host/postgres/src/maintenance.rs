@@ -8,7 +8,6 @@ use async_trait::async_trait;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Transaction};
 
-use crate::batch::IDLE_WITHIN;
 use crate::company::Company;
 use crate::error::failed;
 use crate::place::{DUE, HOST, kind};
@@ -167,7 +166,9 @@ impl Inner {
     ) -> Result<Row, StoreError> {
         let mut client = self.reader(action).await?;
         let transaction = client.transaction().await.map_err(failed(action))?;
-        transaction.batch_execute(IDLE_WITHIN).await.map_err(failed(action))?;
+        // Somebody who takes over waits for it.
+        let idle = "SET LOCAL idle_in_transaction_session_timeout = '2s'";
+        transaction.batch_execute(idle).await.map_err(failed(action))?;
         self.is_home(&transaction, home, action).await?;
         let company: &(dyn ToSql + Sync) = &home.id;
         let values: Vec<_> = std::iter::once(company).chain(values.iter().copied()).collect();

@@ -21,15 +21,15 @@ const TOKEN: &str = "the-operators-token-of-all-hosts";
 type Flags = BTreeMap<&'static str, String>;
 
 /// Hosts on a database of their own.
-struct Cluster {
-    database: String,
+pub(crate) struct Cluster {
+    pub(crate) database: String,
     directory: tempfile::TempDir,
 }
 
 /// One process.
-struct Host {
-    child: Child,
-    url: String,
+pub(crate) struct Host {
+    pub(crate) child: Child,
+    pub(crate) url: String,
 }
 
 impl Drop for Host {
@@ -40,7 +40,7 @@ impl Drop for Host {
 }
 
 impl Host {
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         let id = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
         kill_process(id, signal).unwrap();
     }
@@ -57,7 +57,12 @@ impl Host {
     }
 }
 
-fn send(url: &str, path: &str, body: Option<&Value>, key: Option<&str>) -> Option<(u16, Value)> {
+pub(crate) fn send(
+    url: &str,
+    path: &str,
+    body: Option<&Value>,
+    key: Option<&str>,
+) -> Option<(u16, Value)> {
     let config = ureq::Agent::config_builder()
         .http_status_as_error(false)
         .timeout_global(Some(Duration::from_secs(30)))
@@ -82,7 +87,7 @@ fn send(url: &str, path: &str, body: Option<&Value>, key: Option<&str>) -> Optio
 
 impl Cluster {
     /// None where no PostgreSQL is installed.
-    fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let database = runtime.block_on(testing::database())?;
         Some(Self { database, directory: tempfile::tempdir().unwrap() })
@@ -116,7 +121,7 @@ impl Cluster {
         command
     }
 
-    fn start(&self, name: &str) -> Host {
+    pub(crate) fn start(&self, name: &str) -> Host {
         listening(self.command(name))
     }
 }
@@ -165,10 +170,10 @@ fn ends(mut command: Command) -> (i32, String) {
     (output.status.code().unwrap_or(-1), said)
 }
 
-const CAPTURE: &str = "/runtime/v1/companies/acme/capture";
-const QUERY: &str = "/runtime/v1/companies/acme/query";
+pub(crate) const CAPTURE: &str = "/runtime/v1/companies/acme/capture";
+pub(crate) const QUERY: &str = "/runtime/v1/companies/acme/query";
 
-fn capture(text: &str) -> Value {
+pub(crate) fn capture(text: &str) -> Value {
     json!({
         "scope": {"companyId": "acme"},
         "source": {"kind": "run", "companyId": "acme", "runId": "r1"},
@@ -176,7 +181,7 @@ fn capture(text: &str) -> Value {
     })
 }
 
-fn query(word: &str) -> Value {
+pub(crate) fn query(word: &str) -> Value {
     json!({"scope": {"companyId": "acme"}, "query": word, "topK": 50})
 }
 
@@ -186,7 +191,7 @@ fn found(at: &Host, word: &str) -> usize {
 }
 
 /// How many texts of an answer have a word.
-fn with(answer: &Value, word: &str) -> usize {
+pub(crate) fn with(answer: &Value, word: &str) -> usize {
     let all = answer["snippets"].as_array().expect("no snippets");
     all.iter().filter(|one| one["text"].as_str().unwrap_or_default().contains(word)).count()
 }
@@ -267,26 +272,25 @@ impl Writer {
     }
 }
 
-/// Every text that was acknowledged is there once.
-fn check_once(at: &Host, acknowledged: &[String]) {
+/// All texts that are listed, and how often.
+pub(crate) fn listed(at: &Host) -> HashMap<String, usize> {
     let mut listed = HashMap::<String, usize>::new();
-    let mut cursor = Value::Null;
+    let mut body = json!({"scope": {"companyId": "acme"}, "limit": 100});
     loop {
-        let body = json!({"scope": {"companyId": "acme"}, "limit": 100, "cursor": cursor});
-        let body = if cursor.is_null() {
-            json!({"scope": {"companyId": "acme"}, "limit": 100})
-        } else {
-            body
-        };
         let page = at.fine("/runtime/v1/companies/acme/list", Some(&body));
         for item in page["items"].as_array().expect("no items") {
             *listed.entry(item["text"].as_str().unwrap().to_owned()).or_default() += 1;
         }
         match page.get("nextCursor").filter(|cursor| !cursor.is_null()) {
-            Some(next) => cursor = next.clone(),
-            None => break,
+            Some(next) => body["cursor"] = next.clone(),
+            None => return listed,
         }
     }
+}
+
+/// Every text that was acknowledged is there once.
+fn check_once(at: &Host, acknowledged: &[String]) {
+    let listed = listed(at);
     for text in acknowledged {
         assert_eq!(listed.get(text), Some(&1), "{text}");
     }

@@ -29,6 +29,7 @@ mod candidates;
 mod check;
 mod cli;
 mod cluster;
+mod cluster_checker;
 mod company;
 mod company_backup;
 mod company_quota;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::listen::{bind, reached_by_others, ready, say_listening, until};
 use super::memory;
 use crate::output::line;
-use crate::{CliError, Result};
+use crate::{CliError, Result, context};
 use memhost_core::{Leadership, Service, ServiceOptions, Term, compile_ahead};
 use memhost_server::{
     self as server, Address, AdminToken, ClusterOptions, Endpoint, ServerOptions, Surfaces,
@@ -98,23 +98,11 @@ pub(super) async fn serve(
 ) -> Result<()> {
     let peers = place.bind().await?;
     let (peers, peer_url) = peers.map_or((None, None), |(bound, url)| (Some(bound), Some(url)));
-    let token = match (start.token, &peer_url) {
-        (Some(token), _) => token,
-        (None, Some(_)) => {
-            let message = "is missing: all hosts on a database have the same operator token; set \
-                           it or --token-from-stdin at each of them";
-            return Err(CliError::input("MEMHOST_OPERATOR_TOKEN", message));
-        }
-        (None, None) => {
-            memhost_core::make_data_dir(&options.data_dir).map_err(CliError::data_dir)?;
-            let (token, made) = AdminToken::of_data_dir(&options.data_dir, start.makes_token)
-                .map_err(CliError::host)?;
-            if let Some(made) = made.filter(|_| !start.prints_json) {
-                line(&format!("the operator token, shown only once:\n  {made}"))?;
-            }
-            token
-        }
-    };
+    if start.token.is_none() && peer_url.is_some() {
+        let message = "is missing: all hosts on a database have the same operator token; set it or \
+                       --token-from-stdin at each of them";
+        return Err(CliError::input("MEMHOST_OPERATOR_TOKEN", message));
+    }
     if peer_url.is_some() {
         // When this host takes over, callers wait for it.
         compile_ahead(&options).await.map_err(CliError::data_dir)?;
@@ -123,10 +111,25 @@ pub(super) async fn serve(
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let joined = options.join(name, peer_url).await.map_err(unusable)?;
     let endpoints = bind(start.listen).await?;
+    let (token, made) = match start.token {
+        Some(token) => (token, None),
+        None => {
+            AdminToken::of_data_dir(&options.data_dir, start.makes_token).map_err(CliError::host)?
+        }
+    };
     let stopped = crate::signals::stop();
-    match start.prints_json {
-        true => line(&ready(&endpoints, joined.store_id))?,
-        false => say_listening(&endpoints)?,
+    if start.prints_json {
+        line(&ready(&endpoints, joined.store_id))?;
+    } else {
+        if let Some(made) = &made {
+            line(&format!("the operator token, shown only once:\n  {made}"))?;
+        }
+        say_listening(&endpoints)?;
+        if let (Some(made), Some(first), Some(last)) = (&made, endpoints.first(), endpoints.last())
+        {
+            let (first, last) = (first.address().to_string(), last.address().to_string());
+            context::remember(&first, &last, made)?;
+        }
     }
     let membership = Arc::clone(&joined.membership);
     let open = move |term: Term| {

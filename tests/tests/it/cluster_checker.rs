@@ -1,0 +1,162 @@
+//! Looks for what no single test would find: clients write and read through several hosts, while
+//! hosts are killed, paused and started again, and the database cuts connections and refuses them.
+//! What clients note is compared with what is there at the end. `MEMHOST_CLUSTER_SECONDS` says how
+//! long; `just cluster` takes ten minutes.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, RwLock};
+use std::time::{Duration, Instant};
+
+use memhost_postgres::testing;
+use rustix::process::Signal;
+
+use crate::cluster::{CAPTURE, Cluster, Host, QUERY, capture, listed, query, send, with};
+
+/// How long hosts have trouble in the usual run.
+const SECONDS: u64 = 25;
+const CLIENTS: usize = 3;
+const HOSTS: [&str; 3] = ["a", "b", "c"];
+
+/// What clients note.
+#[derive(Default)]
+struct Noted {
+    /// Texts that were sent, with whether they were acknowledged.
+    sent: HashMap<String, bool>,
+    /// Answers that nobody should get.
+    wrong: Vec<String>,
+    reads: usize,
+    /// The longest time without an acknowledged write of one client.
+    longest: Duration,
+}
+
+/// Numbers that look random, and are the same for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % sides
+    }
+}
+
+/// Writes a text with a key until it is acknowledged, then looks for it at any host: whatever is
+/// answered must have it.
+fn work(number: usize, urls: &RwLock<Vec<String>>, noted: &Mutex<Noted>, stop: &AtomicBool) {
+    let mut dice = Dice(0x9e37_79b9 + number as u64);
+    let mut any = || {
+        let urls = urls.read().unwrap();
+        urls[usize::try_from(dice.roll(urls.len() as u64)).unwrap()].clone()
+    };
+    let mut count = 0;
+    while !stop.load(Ordering::Relaxed) {
+        count += 1;
+        let word = format!("client{number}item{count}");
+        let text = format!("The {word} is noted");
+        noted.lock().unwrap().sent.insert(text.clone(), false);
+        let begun = Instant::now();
+        let mut is_done = false;
+        while !is_done && begun.elapsed() < Duration::from_secs(40) {
+            match send(&any(), CAPTURE, Some(&capture(&text)), Some(&word)) {
+                Some((200..300, _)) => is_done = true,
+                // Where the host ended after its provider had answered, nobody knows.
+                None | Some((500 | 503, _)) => {}
+                Some(other) => noted.lock().unwrap().wrong.push(format!("{word}: {other:?}")),
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        {
+            let mut noted = noted.lock().unwrap();
+            noted.longest = noted.longest.max(begun.elapsed());
+            noted.sent.insert(text, is_done);
+        }
+        if !is_done {
+            continue;
+        }
+        match send(&any(), QUERY, Some(&query(&word)), None) {
+            Some((200, answer)) => {
+                let mut noted = noted.lock().unwrap();
+                noted.reads += 1;
+                if with(&answer, &word) == 0 {
+                    noted.wrong.push(format!("{word} was acknowledged and is not found: {answer}"));
+                }
+            }
+            None | Some((500 | 503, _)) => {}
+            Some(other) => noted.lock().unwrap().wrong.push(format!("{word}: {other:?}")),
+        }
+    }
+}
+
+/// One trouble after the other.
+fn trouble(cluster: &Cluster, hosts: &mut [Host], urls: &RwLock<Vec<String>>, until: Instant) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (server, name) = cluster.database.rsplit_once('/').unwrap();
+    let admin = runtime.block_on(testing::client(&format!("{server}/postgres")));
+    let sql = |text: String| runtime.block_on(admin.batch_execute(&text)).unwrap();
+    let cut =
+        format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'");
+    let mut dice = Dice(0x1234_5678_9abc);
+    while Instant::now() < until {
+        let victim = usize::try_from(dice.roll(3)).unwrap();
+        let wait = Duration::from_millis(300 + dice.roll(5_000));
+        match dice.roll(5) {
+            0 | 1 => {
+                hosts[victim].child.kill().unwrap();
+                hosts[victim].child.wait().unwrap();
+                std::thread::sleep(wait / 4);
+                hosts[victim] = cluster.start(HOSTS[victim]);
+                urls.write().unwrap()[victim] = hosts[victim].url.clone();
+            }
+            2 => {
+                hosts[victim].signal(Signal::STOP);
+                std::thread::sleep(wait);
+                hosts[victim].signal(Signal::CONT);
+            }
+            3 => sql(cut.clone()),
+            _ => {
+                sql(format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false; {cut}"));
+                std::thread::sleep(wait / 2);
+                sql(format!("ALTER DATABASE {name} ALLOW_CONNECTIONS true"));
+            }
+        }
+        std::thread::sleep(Duration::from_millis(500 + dice.roll(2_000)));
+    }
+}
+
+#[test]
+fn what_was_acknowledged_is_there_once_whatever_happens_to_hosts() {
+    let Some(cluster) = Cluster::new() else { return };
+    let mut hosts = HOSTS.map(|name| cluster.start(name));
+    let urls = RwLock::new(hosts.iter().map(|host| host.url.clone()).collect());
+    let (noted, stop) = (Mutex::new(Noted::default()), AtomicBool::new(false));
+    let named = std::env::var("MEMHOST_CLUSTER_SECONDS").ok();
+    let seconds = named.map_or(SECONDS, |text| text.parse().unwrap());
+    std::thread::scope(|scope| {
+        for number in 0..CLIENTS {
+            let (urls, noted, stop) = (&urls, &noted, &stop);
+            scope.spawn(move || work(number, urls, noted, stop));
+        }
+        trouble(&cluster, &mut hosts, &urls, Instant::now() + Duration::from_secs(seconds));
+        // What was begun is finished.
+        stop.store(true, Ordering::Relaxed);
+    });
+    let noted = noted.into_inner().unwrap();
+    assert!(noted.wrong.is_empty(), "{:#?}", noted.wrong);
+    let there = listed(&hosts[0]);
+    let acknowledged = noted.sent.values().filter(|is_done| **is_done).count();
+    eprintln!(
+        "{acknowledged} writes of {} were acknowledged and {} reads answered; the longest write \
+         took {:?}",
+        noted.sent.len(),
+        noted.reads,
+        noted.longest
+    );
+    assert!(acknowledged > CLIENTS && noted.reads > CLIENTS);
+    for (text, is_done) in &noted.sent {
+        let count = there.get(text).copied().unwrap_or(0);
+        assert!(count <= 1, "{text} is there {count} times");
+        assert!(count == 1 || !is_done, "{text} was acknowledged and is not there");
+    }
+}
