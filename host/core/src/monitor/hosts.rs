@@ -60,7 +60,12 @@ impl Monitor {
     /// Warns where no other host could take this one's place, or one of them is gone.
     pub(super) async fn check_hosts(&self) -> Option<Check> {
         const NAME: &str = "hosts";
-        self.membership.as_ref()?;
+        if self.membership.as_ref()?.is_alone() {
+            return Some(Check::ok(
+                NAME,
+                "this one alone; without --peer-listen no other can join",
+            ));
+        }
         let all = match self.listed().await {
             Ok(all) => all,
             Err(error) => {
