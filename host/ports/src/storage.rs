@@ -50,6 +50,9 @@ pub enum StorageError {
     /// Nothing of the call was written.
     #[error("{0}")]
     Failed(String),
+    /// The store cannot be used at the moment. Nothing of the call was written.
+    #[error("{0}")]
+    Unavailable(String),
 }
 
 /// The key-value store of one binding. See `storage` in `wit/host.wit` for ordering and limits.

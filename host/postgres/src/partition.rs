@@ -35,7 +35,13 @@ struct Partition {
 
 #[allow(clippy::needless_pass_by_value, reason = "`map_err` gives it away")]
 fn broken(error: StoreError) -> StorageError {
-    StorageError::Failed(format!("the host's store failed: {error}"))
+    let message = format!("the host's store failed: {error}");
+    match error {
+        StoreError::Unavailable { .. } | StoreError::NotHome { .. } => {
+            StorageError::Unavailable(message)
+        }
+        _ => StorageError::Failed(message),
+    }
 }
 
 /// Why a write was not made.

@@ -156,6 +156,7 @@ impl Instance {
             limits: setup.limits,
             deadline: Instant::now() + Duration::from_millis(setup.limits.call_timeout_ms),
             storage: setup.storage.clone().map(BindingStorage::for_instance),
+            storage_is_away: false,
             embedder: setup.embeddings.clone(),
             metered: Vec::new(),
             reports: 0,
@@ -203,6 +204,7 @@ impl Instance {
         state.computing.begin();
         state.limiter.forget_hit();
         state.metered.clear();
+        state.storage_is_away = false;
         (state.reports, state.report_bytes) = (0, 0);
         state.outgoing.begin();
         // The present tick may end at once. Most calls are shorter than a whole one, and one that

@@ -24,7 +24,7 @@ use super::meter::Metered;
 use super::normalize::{Normalize, size_of_records};
 use super::pool::IdleQueue;
 use memhost_executor::off_executor;
-use memhost_types::{CallUsage, LogLine, ProviderError};
+use memhost_types::{CallUsage, LogLine, ProviderError, STORE_UNAVAILABLE};
 
 /// All instances of one binding with one component and one configuration.
 pub struct Instances {
@@ -257,6 +257,7 @@ impl Instances {
         let usage = std::mem::take(&mut call.instance.store.data_mut().metered);
         let state = call.instance.store.data();
         let metered = CallUsage { usage, outgoing: state.outgoing.end() };
+        let is_away = state.storage_is_away;
         let mut log = state.log.take();
         let memory_bytes = state.limiter.memory_bytes();
         self.memory_bytes.fetch_max(memory_bytes, Ordering::Relaxed);
@@ -278,11 +279,16 @@ impl Instances {
                 }
                 match answer {
                     Err(error) => {
-                        let error = match (convert::error(error), full) {
-                            (ProviderError::Internal(message), Some(full)) => {
+                        let error = match (convert::error(error), full, is_away) {
+                            (ProviderError::Internal(message), Some(full), _) => {
                                 ProviderError::QuotaExceeded(format!("{message} ({full})"))
                             }
-                            (error, _) => error,
+                            (ProviderError::Internal(message), None, true) => {
+                                let retry_after_ms =
+                                    u64::try_from(STORE_UNAVAILABLE.as_millis()).ok();
+                                ProviderError::Unavailable { message, retry_after_ms }
+                            }
+                            (error, ..) => error,
                         };
                         failed(CallError::Provider(error), log, metered)
                     }

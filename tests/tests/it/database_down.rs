@@ -8,7 +8,7 @@ use memhost_tests::TestHost;
 use serde_json::{Value, json};
 use tokio_postgres::Client;
 
-use crate::support::{Answer, Api};
+use crate::support::{Answer, Api, bind_provider};
 
 const CAPTURE: &str = "/runtime/v1/companies/acme/capture";
 const QUERY: &str = "/runtime/v1/companies/acme/query";
@@ -23,10 +23,14 @@ struct Setting {
 
 impl Setting {
     async fn new() -> Option<Self> {
+        Self::with(&[]).await
+    }
+
+    async fn with(guests: &[&str]) -> Option<Self> {
         let database = testing::database().await?;
         let (server, name) = database.rsplit_once('/').unwrap();
         let admin = testing::client(&format!("{server}/postgres")).await;
-        let host = TestHost::with(&[], |options| options.database = Some(database.clone()));
+        let host = TestHost::with(guests, |options| options.database = Some(database.clone()));
         let host = host.await.unwrap();
         let api = Api::new(&host);
         Some(Self { host, api, admin, name: name.to_owned() })
@@ -87,6 +91,27 @@ async fn a_host_without_its_database_says_when_to_come_back_and_goes_on_after_it
     }
     assert_eq!(found(api, "seal").await, 1);
     assert_eq!(found(api, "whale").await, 1);
+}
+
+/// A guest is told only that its storage failed, and says so as an error of its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_that_cannot_read_its_storage_can_be_asked_again() {
+    let Some(setting) = Setting::with(&["reference"]).await else { return };
+    let api = &setting.api;
+    bind_provider(api, "acme", "reference").await;
+    let records = json!([{"text": "The seal sleeps on the rock."}]);
+    let upsert = json!({"scope": {"companyId": "acme"}, "records": records});
+    api.post("/runtime/v1/companies/acme/records", &upsert).await.fine();
+    let before = api.query("acme", "seal sleeps").await;
+    assert_eq!(before.len(), 1);
+    setting.allow(false).await;
+    let ask = json!({"scope": {"companyId": "acme"}, "query": "seal"});
+    let key = [("idempotency-key", "once")];
+    let answer = api.send(Method::Post, QUERY, Some(ask.to_string()), &key).await;
+    setting.allow(true).await;
+    assert_eq!(answer.status, 503, "{}", answer.text);
+    assert_eq!(answer.headers["retry-after"], "1");
+    assert_eq!(api.query("acme", "seal sleeps").await, before);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

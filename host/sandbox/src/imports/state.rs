@@ -56,6 +56,8 @@ pub(crate) struct State {
     /// When the present call is ended.
     pub(crate) deadline: Instant,
     pub(crate) storage: Option<Arc<dyn BindingStorage>>,
+    /// Whether storage could not be used in the present call, for a reason that passes.
+    pub(crate) storage_is_away: bool,
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
     /// What the present call used: of the embedder, one entry for each model, and what the guest
     /// reported.
@@ -135,11 +137,22 @@ impl State {
     }
 }
 
+impl State {
+    /// What the guest is told of storage. It says no more than that it failed, so the host notes
+    /// where that passes.
+    fn told<T>(&mut self, answer: Result<T, StorageError>) -> Answer<T> {
+        self.storage_is_away |= matches!(answer, Err(StorageError::Unavailable(_)));
+        answer.map_err(storage::Error::from)
+    }
+}
+
 impl From<StorageError> for storage::Error {
     fn from(error: StorageError) -> Self {
         match error {
             StorageError::LimitExceeded(message) => Self::LimitExceeded(message),
-            StorageError::Failed(message) => Self::Failed(message),
+            StorageError::Failed(message) | StorageError::Unavailable(message) => {
+                Self::Failed(message)
+            }
         }
     }
 }
@@ -148,8 +161,11 @@ type Answer<T> = Result<T, storage::Error>;
 
 impl storage::Host for State {
     async fn get(&mut self, key: Vec<u8>) -> wasmtime::Result<Answer<Option<Vec<u8>>>> {
-        let storage = self.storage();
-        Ok(async { Ok(storage?.get(&key).await?) }.await)
+        let found = match self.storage() {
+            Ok(storage) => storage.get(&key).await,
+            Err(denied) => return Ok(Err(denied)),
+        };
+        Ok(self.told(found))
     }
 
     async fn scan(
@@ -158,17 +174,18 @@ impl storage::Host for State {
         cursor: Option<Vec<u8>>,
         limit: u32,
     ) -> wasmtime::Result<Answer<storage::Page>> {
-        let storage = self.storage();
-        let page = async { Ok(storage?.scan(&prefix, cursor.as_deref(), limit as usize).await?) };
+        let page = match self.storage() {
+            Ok(storage) => storage.scan(&prefix, cursor.as_deref(), limit as usize).await,
+            Err(denied) => return Ok(Err(denied)),
+        };
         let entry = |StorageEntry { key, value }| storage::Entry { key, value };
-        Ok(page.await.map(|page: StoragePage| storage::Page {
+        Ok(self.told(page).map(|page: StoragePage| storage::Page {
             entries: page.entries.into_iter().map(entry).collect(),
             next: page.next,
         }))
     }
 
     async fn apply(&mut self, batch: Vec<storage::Write>) -> wasmtime::Result<Answer<()>> {
-        let storage = self.storage();
         let write = |write| match write {
             storage::Write::Put(storage::Entry { key, value }) => {
                 StorageWrite::Put(StorageEntry { key, value })
@@ -176,7 +193,11 @@ impl storage::Host for State {
             storage::Write::Delete(key) => StorageWrite::Delete(key),
         };
         let batch = batch.into_iter().map(write).collect();
-        Ok(async { Ok(storage?.apply(batch).await?) }.await)
+        let applied = match self.storage() {
+            Ok(storage) => storage.apply(batch).await,
+            Err(denied) => return Ok(Err(denied)),
+        };
+        Ok(self.told(applied))
     }
 
     async fn compare_and_swap(
@@ -185,11 +206,13 @@ impl storage::Host for State {
         expected: Option<Vec<u8>>,
         new: Option<Vec<u8>>,
     ) -> wasmtime::Result<Answer<bool>> {
-        let storage = self.storage();
-        let swapped = async {
-            Ok(storage?.compare_and_swap(&key, expected.as_deref(), new.as_deref()).await?)
+        let swapped = match self.storage() {
+            Ok(storage) => {
+                storage.compare_and_swap(&key, expected.as_deref(), new.as_deref()).await
+            }
+            Err(denied) => return Ok(Err(denied)),
         };
-        Ok(swapped.await)
+        Ok(self.told(swapped))
     }
 }
 
