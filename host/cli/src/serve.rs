@@ -164,7 +164,8 @@ pub(super) async fn run(args: ServeArgs) -> Result<()> {
         allows_plain_http: args.allow_plain_http || config.allow_plain_http,
     };
     let HostOptions { service: mut options, server: mut surfaces } = config.options(&data_dir)?;
-    if let Some(store) = args.store {
+    // A variable that is set to nothing is not set.
+    if let Some(store) = args.store.filter(|store| !store.is_empty()) {
         options.database = Some(cluster::database("--store", store)?);
     }
     options.shared_dir = args.shared_dir.or(options.shared_dir);

@@ -111,6 +111,9 @@ const HOSTS: &Columns<HostView> = &[
         state.to_owned()
     }),
     ("up", |host| {
+        if !host.is_up {
+            return String::new();
+        }
         let up = jiff::SignedDuration::from_secs(host.up_seconds);
         format!("{up:#}")
     }),

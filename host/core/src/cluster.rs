@@ -1,5 +1,7 @@
 //! A host among several on one database.
 
+use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,8 +10,9 @@ use uuid::Uuid;
 use crate::error::OpenError;
 use crate::keys::Keys;
 use crate::options::ServiceOptions;
-use memhost_postgres::{JoinOptions, Membership};
+use memhost_postgres::{Agreed, JoinOptions, Membership};
 use memhost_registry::secrets::{VaultError, key_from_env_or_file};
+use memhost_store::StoreError;
 
 /// A host that has joined those on one database.
 pub struct Joined {
@@ -19,33 +22,62 @@ pub struct Joined {
     pub peers: [u8; 32],
     /// The id of the memory that they share.
     pub store_id: Uuid,
+    /// The data directory is this process's.
+    _lock: File,
 }
 
 impl ServiceOptions {
     /// Joins the hosts on the database of these options, under a name, with the address at which
-    /// the others reach this one. All of them must have the same host key and the same vault key,
-    /// which are compared.
+    /// the others reach this one. All of them must have the same host key, the same vault key and
+    /// the same operator token, which are compared; `token` identifies it.
     ///
     /// # Errors
     /// Where a key cannot be read or differs, the data directory has a store of its own, or the
     /// database cannot be used; where another host is there and the two cannot reach each other.
-    pub async fn join(&self, name: String, peer_url: Option<String>) -> Result<Joined, OpenError> {
+    pub async fn join(
+        &self,
+        name: String,
+        peer_url: Option<String>,
+        token: &[u8],
+    ) -> Result<Joined, OpenError> {
         let data_dir = &self.data_dir;
         make_data_dir(data_dir)?;
         if data_dir.join("FORMAT").exists() {
             return Err(OpenError::HasStore { path: data_dir.clone() });
         }
+        let lock = lock(data_dir)?;
         let keys = Keys::open(data_dir, self.host_key_file.as_deref())?;
         let vault = blake3::derive_key("memhost 2026-11 vault check", &self.open_vault_key()?);
+        let vault = blake3::Hash::from_bytes(vault).to_hex().to_string();
+        let shared = match &self.shared_dir {
+            Some(directory) => shared_id(directory)?,
+            None => "none".to_owned(),
+        };
         let agreed = vec![
-            ("host key".to_owned(), keys.check()),
-            ("vault key".to_owned(), blake3::Hash::from_bytes(vault).to_hex().to_string()),
+            Agreed::fixed("host key", keys.check()),
+            Agreed::fixed("vault key", vault),
+            Agreed { is_fixed: false, ..Agreed::fixed("shared directory", shared) },
         ];
-        let options =
-            JoinOptions { name, peer_url, version: env!("CARGO_PKG_VERSION").to_owned(), agreed };
+        let options = JoinOptions {
+            name,
+            peer_url,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            // Who reads the database must not be able to guess it.
+            token: blake3::keyed_hash(&keys.peers(), token).to_hex().to_string(),
+            agreed,
+        };
         let database = self.database.as_deref().unwrap_or_default();
         let membership = Arc::new(Membership::join(database, options).await?);
-        Ok(Joined { membership, peers: keys.peers(), store_id: keys.store_id() })
+        let (peers, store_id) = (keys.peers(), keys.store_id());
+        Ok(Joined { membership, peers, store_id, _lock: lock })
+    }
+
+    /// Makes the data directory where it is missing.
+    ///
+    /// # Errors
+    /// Where it cannot be made.
+    pub fn make_data_dir(&self) -> Result<(), OpenError> {
+        make_data_dir(&self.data_dir)
     }
 
     /// The key that secrets are encrypted with, made where it is missing.
@@ -71,3 +103,40 @@ pub(crate) fn make_data_dir(data_dir: &Path) -> Result<(), OpenError> {
     memhost_files::durable::create_directory(data_dir, 0o700)
         .map_err(|error| OpenError::directory("making", data_dir, error))
 }
+
+/// Takes a data directory for this process.
+fn lock(data_dir: &Path) -> Result<File, OpenError> {
+    let path = data_dir.join("LOCK");
+    let failed = |error| OpenError::directory("locking", &path, error);
+    let file = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = file.map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            Err(StoreError::InUse { path: data_dir.display().to_string() }.into())
+        }
+        Err(TryLockError::Error(error)) => Err(failed(error)),
+    }
+}
+
+/// The id of a directory that all hosts share, made where it is missing. It is in the directory, so
+/// a host that sees another directory is told.
+fn shared_id(directory: &Path) -> Result<String, OpenError> {
+    let failed = |message: &dyn std::fmt::Display| OpenError::SharedDir {
+        path: directory.to_owned(),
+        message: message.to_string(),
+    };
+    memhost_files::durable::create_directory(directory, 0o700).map_err(|error| failed(&error))?;
+    let path = directory.join(SHARED_ID);
+    let made = Uuid::new_v4().to_string();
+    match memhost_files::durable::write_new(&path, made.as_bytes(), 0o600) {
+        Ok(()) => Ok(made),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            fs::read_to_string(&path).map_err(|error| failed(&error))
+        }
+        Err(error) => Err(failed(&error)),
+    }
+}
+
+/// The file of a shared directory's id.
+const SHARED_ID: &str = ".memhost-id";

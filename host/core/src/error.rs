@@ -47,6 +47,15 @@ pub enum OpenError {
          export` and `import`"
     )]
     HasStore { path: PathBuf },
+    #[error(
+        "the host key {path} cannot be used: {message}; name another file with --host-key-file"
+    )]
+    HostKey { path: PathBuf, message: String },
+    #[error(
+        "the shared directory {path} cannot be used: {message}; name one that this user may write, \
+         with --shared-dir"
+    )]
+    SharedDir { path: PathBuf, message: String },
     #[error("the plugins could not be read: {0}")]
     Plugins(#[from] PluginError),
 }

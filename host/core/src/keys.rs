@@ -34,10 +34,11 @@ pub(crate) struct Keys([u8; 32]);
 
 impl Keys {
     /// Reads the key of a data directory, or makes one. With `file`, the key is there.
-    pub(crate) fn open(data_dir: &Path, file: Option<&Path>) -> Result<Self, KeyError> {
+    pub(crate) fn open(data_dir: &Path, file: Option<&Path>) -> Result<Self, OpenError> {
         match file {
-            Some(file) => Self::read_or_make(file),
-            None => Self::read_or_make(&data_dir.join(FILE)),
+            Some(file) => Self::read_or_make(file)
+                .map_err(|KeyError { path, message, .. }| OpenError::HostKey { path, message }),
+            None => Ok(Self::read_or_make(&data_dir.join(FILE))?),
         }
     }
 

@@ -38,6 +38,7 @@ pub use memhost_oplog::billing::{
 pub use memhost_oplog::feed::{Follower, HostEvent, Notice};
 pub use memhost_oplog::metrics::Gauges;
 pub use memhost_oplog::operation::{OperationContext, OperationSink};
+pub use memhost_postgres::OpenError as DatabaseError;
 pub use memhost_postgres::{HostLease, LEASE, Leader, Membership, Term};
 pub use memhost_queues::{BackgroundError, RetryPolicy, ReviewError};
 pub use memhost_registry::bindings::{Bindings, NewBinding, ResolutionStep, Why};

@@ -314,6 +314,7 @@ fn open_cache(data_dir: &Path, named: Option<&Path>, keys: &Keys) -> Result<Cach
 pub async fn compile_ahead(options: &ServiceOptions) -> Result<(), OpenError> {
     let sandbox = Sandbox::new(options.sandbox.clone())?;
     let data_dir = &options.data_dir;
+    make_data_dir(data_dir)?;
     let keys = Keys::open(data_dir, options.host_key_file.as_deref())?;
     let cache = open_cache(data_dir, options.compiled_dir.as_deref(), &keys)?;
     let (directory, trust) = (options.plugins_dir.clone(), options.trust.clone());

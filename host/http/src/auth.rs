@@ -139,6 +139,11 @@ impl AdminToken {
         Ok((Self(digest, None), Some(token)))
     }
 
+    /// The digest of the token, to compare it with that of another host.
+    pub fn digest(&self) -> &[u8; 32] {
+        self.0.as_bytes()
+    }
+
     /// Whether this is the token. The comparison takes constant time.
     fn accepts(&self, token: &str) -> bool {
         let is_session = |link: &Arc<SignInLink>| {

@@ -242,9 +242,9 @@ const NO_EFFECT: [&str; 11] = [
     "store_unavailable",
 ];
 
-/// Whether a request only reads. Doing it again has no other effect, and a stored answer would be
-/// an old one, of which what was forgotten is gone.
-fn is_read(parts: &Parts, body: &[u8]) -> bool {
+/// Whether a request only reads, by its address and its body. Doing it again has no other effect,
+/// and a stored answer would be an old one, of which what was forgotten is gone.
+pub fn is_read(parts: &Parts, body: &[u8]) -> bool {
     match parts.uri.path() {
         path if mcp::is_at(path) => {
             let tools = McpTools::of(&parts.extensions);

@@ -26,7 +26,7 @@ pub use detach::{RequestWork, detach_from_client, detached_work_ended};
 pub(crate) use extract::read_value;
 pub use extract::{Body, Company, Ndjson, Query, parse, read_json, read_query};
 pub use failure::{Codes, Failure};
-pub use idempotency::idempotency;
+pub use idempotency::{idempotency, is_read};
 pub use path::{PathParam, PathSegment, SecretName};
 pub use permission::Permission;
 pub use problem::{MAX_BODY_BYTES, Problem, ProblemCode, ProblemStatus};

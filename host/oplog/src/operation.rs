@@ -324,11 +324,14 @@ impl OpenOperation {
         }
     }
 
-    /// Names the host's own failure as what it is. After the answer it undoes nothing at the
-    /// provider, so it is none that passes: a key must not repeat what the provider did.
+    /// Names the host's own failure as what it is. After the answer to a write it undoes nothing at
+    /// the provider, so it is none that passes: a key must not repeat what the provider did.
     pub fn failure(&self, mut failure: Refusal) -> Refusal {
         let error = &mut failure.error;
-        if self.stage == Stage::Answered && error.code == OperationErrorCode::StoreUnavailable {
+        if self.stage == Stage::Answered
+            && self.operation.kind.is_write()
+            && error.code == OperationErrorCode::StoreUnavailable
+        {
             (error.code, error.retry_after_ms) = (OperationErrorCode::Host, None);
         }
         if self.stage == Stage::Answered && failure.error.code == OperationErrorCode::Host {

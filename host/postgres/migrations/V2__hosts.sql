@@ -5,6 +5,8 @@ CREATE TABLE hosts (
     -- Where other hosts reach it; NULL: nowhere.
     peer_url text,
     version text NOT NULL,
+    -- A digest of the operator's token.
+    token text NOT NULL,
     joined_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     expires_at timestamptz NOT NULL
 );

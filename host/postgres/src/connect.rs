@@ -25,6 +25,9 @@ const OLDEST: u32 = 14_00_00;
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// How long a connection may give no sign of life.
 const SILENT_FOR: Duration = Duration::from_secs(10);
+/// How often the schema is brought up to date where that fails, and the pause in between.
+const MIGRATION_TRIES: usize = 8;
+const MIGRATED_BY_ANOTHER: Duration = Duration::from_millis(250);
 /// The parameter of an address that names a file with certificates. `tokio-postgres` does not know
 /// it, libpq does.
 const ROOTS: &str = "sslrootcert";
@@ -177,9 +180,14 @@ fn tls(roots: Option<&str>) -> Result<MakeRustlsConnect, OpenError> {
 /// Refuses a database that could lose or change what is written, and brings its schema up to date.
 pub(crate) async fn prepare(address: &Address) -> Result<(), OpenError> {
     let database = address.shown();
-    let unreachable = |error: tokio_postgres::Error| OpenError::Unreachable {
-        database: database.clone(),
-        message: said(&error),
+    let unreachable = |error: tokio_postgres::Error| {
+        let (database, message) = (database.clone(), said(&error));
+        // A wrong password, or no such database: waiting does not help.
+        let class = error.code().and_then(|code| code.code().get(..2));
+        match class {
+            Some("28" | "3D") => OpenError::Refused { database, message },
+            _ => OpenError::Unreachable { database, message },
+        }
     };
     let (mut client, _) = address.connect().await.map_err(unreachable)?;
     let row = client
@@ -211,9 +219,20 @@ pub(crate) async fn prepare(address: &Address) -> Result<(), OpenError> {
             "`fsync` is off, so a crash loses what was acknowledged; set it on".into(),
         ));
     }
-    migrations::migrations::runner().run_async(&mut client).await.map(drop).map_err(|error| {
-        OpenError::Schema { database: database.clone(), message: error.to_string() }
-    })
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match migrations::migrations::runner().run_async(&mut client).await {
+            Ok(_) => return Ok(()),
+            // Another host may do the same at this moment. What it has done is not done again.
+            Err(_) if tries < MIGRATION_TRIES => tokio::time::sleep(MIGRATED_BY_ANOTHER).await,
+            Err(error) => {
+                let source = std::error::Error::source(&error).map(ToString::to_string);
+                let message = format!("{error}: {}", source.unwrap_or_default());
+                return Err(OpenError::Schema { database: database.clone(), message });
+            }
+        }
+    }
 }
 
 #[cfg(test)]

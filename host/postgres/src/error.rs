@@ -10,7 +10,11 @@ use tokio_postgres::error::SqlState;
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum OpenError {
-    #[error("the address of the database cannot be read: {0}; write postgres://USER@HOST/DATABASE")]
+    #[error(
+        "the address of the database cannot be read: {0}; write \
+         postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=require, or sslmode=disable, and \
+         percent-encode other characters than letters and digits"
+    )]
     Address(String),
     #[error(
         "the certificates in {path} cannot be used: {message}; name a file of PEM certificates in \
@@ -21,6 +25,11 @@ pub enum OpenError {
         "the database {database} cannot be reached: {message}; check that it runs, and the address"
     )]
     Unreachable { database: String, message: String },
+    #[error(
+        "the server of the database {database} refuses this host: {message}; correct the user, the \
+         password or the name of the database in its address"
+    )]
+    Refused { database: String, message: String },
     #[error("the database {database} cannot keep memory: {why}")]
     Unfit { database: String, why: String },
     #[error(
@@ -29,16 +38,26 @@ pub enum OpenError {
     )]
     Schema { database: String, message: String },
     #[error(
-        "the {name} of this host is not that of the other hosts on the database {database}; copy \
-         its file from one of them, and name it with --{}-file",
-        name.replace(' ', "-")
+        "the {name} of this host is not that of the hosts on the database {database}; {}",
+        match name.ends_with("key") {
+            true => format!(
+                "copy its file from one of them, and name it with --{}-file", name.replace(' ', "-")
+            ),
+            false => "name the same one with --shared-dir, and mount it here, or stop the other \
+                hosts to change it".to_owned(),
+        }
     )]
     Differs { database: String, name: String },
     #[error(
-        "the host {other} uses the database {database}, and the two cannot reach each other; give \
-         each of them an address of its own with --peer-listen, or stop that one"
+        "another host, {other}, uses the database {database}, and the two cannot reach each other: \
+         start each of them with --peer-listen and an address of its own, or stop that one"
     )]
     Alone { database: String, other: String },
+    #[error(
+        "the operator token of this host is not that of the host {other} on the database \
+         {database}; give the same one, or stop the other hosts before you change it"
+    )]
+    OtherToken { database: String, other: String },
     #[error(transparent)]
     Store(#[from] StoreError),
 }

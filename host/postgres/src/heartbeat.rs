@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row, Statement};
 use uuid::Uuid;
 
@@ -17,12 +18,12 @@ use crate::error::said;
 use crate::lease::{HostLease, LEASE, now};
 use crate::place::HOST;
 
-/// How often a host renews its lease.
-const BEAT: Duration = Duration::from_secs(1);
+/// How often a host renews its lease. One heartbeat may fail, and the next one is in time.
+const BEAT: Duration = Duration::from_millis(700);
 /// How often it looks where the leader's lease has ended.
 const LATE: Duration = Duration::from_millis(200);
 /// How long one heartbeat may take, with a new connection.
-const WITHIN: Duration = Duration::from_secs(2);
+const WITHIN: Duration = Duration::from_secs(1);
 
 /// What a host says of itself to the others.
 #[derive(Debug, Clone)]
@@ -33,9 +34,28 @@ pub struct JoinOptions {
     pub peer_url: Option<String>,
     /// The program's version.
     pub version: String,
-    /// Values that all hosts must have alike, each with its name, such as `host key`. The first
-    /// host sets them.
-    pub agreed: Vec<(String, String)>,
+    /// A digest of the operator's token, which all hosts that run at a time have alike.
+    pub token: String,
+    /// Values that all hosts must have alike. The first host sets them.
+    pub agreed: Vec<Agreed>,
+}
+
+/// A value that all hosts must have alike.
+#[derive(Debug, Clone)]
+pub struct Agreed {
+    /// Its name, such as `host key`.
+    pub name: String,
+    /// A digest or an id.
+    pub value: String,
+    /// Whether it stays when no host runs.
+    pub is_fixed: bool,
+}
+
+impl Agreed {
+    /// A value that never changes.
+    pub fn fixed(name: &str, value: String) -> Self {
+        Self { name: name.to_owned(), value, is_fixed: true }
+    }
 }
 
 /// Who leads, as the last heartbeat saw it.
@@ -86,7 +106,8 @@ impl Heartbeat {
             let beaten = timeout(WITHIN, self.beat(&address, &mut connection)).await;
             let pause = match beaten {
                 Ok(Ok((leader, left))) => {
-                    self.lease.renew(sent);
+                    let leads = leader.as_ref().filter(|leader| leader.is_me);
+                    self.lease.renew(sent, leads.map(|leader| leader.token));
                     self.seen.send_replace(leader);
                     if !was_well {
                         tracing::info!("the lease of this host is renewed again");
@@ -132,8 +153,8 @@ impl Heartbeat {
             let beat = client
                 .prepare(&format!(
                     "WITH beat AS (\
-                       INSERT INTO hosts (id, name, peer_url, version, expires_at) \
-                       VALUES ($1, $2, $3, $4, clock_timestamp() + {term}) \
+                       INSERT INTO hosts (id, name, peer_url, version, token, expires_at) \
+                       VALUES ($1, $2, $3, $4, $6, clock_timestamp() + {term}) \
                        ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at) \
                      SELECT h.host, h.token, o.name, o.peer_url, \
                        (extract(epoch FROM o.expires_at - clock_timestamp()) * 1000)::bigint \
@@ -156,8 +177,9 @@ impl Heartbeat {
         connection: &mut Option<Connection>,
     ) -> Result<(Option<Leader>, Option<Duration>), tokio_postgres::Error> {
         let Connection { client, beat } = self.connect(address, connection).await?;
-        let JoinOptions { name, peer_url, version, .. } = &self.options;
-        let row = client.query_opt(beat, &[&self.id, name, peer_url, version, &HOST]).await?;
+        let JoinOptions { name, peer_url, version, token, .. } = &self.options;
+        let values: [&(dyn ToSql + Sync); 6] = [&self.id, name, peer_url, version, &HOST, token];
+        let row = client.query_opt(beat, &values).await?;
         Ok(row.map_or((None, None), |row| self.read(&row)))
     }
 

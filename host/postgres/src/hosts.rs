@@ -16,8 +16,8 @@ use tokio_postgres::{Client, Row};
 use uuid::Uuid;
 
 use crate::connect::{self, Address};
-use crate::error::{OpenError, failed, said};
-use crate::heartbeat::{Heartbeat, JoinOptions, Leader};
+use crate::error::{OpenError, PATIENCE, failed, no_answer, said};
+use crate::heartbeat::{Agreed, Heartbeat, JoinOptions, Leader};
 use crate::lease::HostLease;
 use crate::place::HOST;
 use memhost_store::StoreError;
@@ -59,10 +59,16 @@ pub struct Term {
     pub token: i64,
 }
 
+/// A host that was there before and that another one cannot be beside.
+struct InTheWay {
+    host: String,
+    has_another_token: bool,
+}
+
 /// A host among those on one database, until it leaves.
 pub struct Membership {
     id: Uuid,
-    is_alone: bool,
+    peer_url: Option<String>,
     address: Address,
     lease: Arc<HostLease>,
     seen: watch::Receiver<Option<Leader>>,
@@ -95,12 +101,13 @@ impl Membership {
             message: said(&error),
         };
         let (client, _) = address.connect().await.map_err(unreachable)?;
-        for (name, value) in &options.agreed {
-            if agree(&client, name, value).await.map_err(unreachable)? != *value {
-                return Err(OpenError::Differs { database: shown, name: name.clone() });
+        for agreed in &options.agreed {
+            if agree(&client, agreed).await.map_err(unreachable)? != agreed.value {
+                return Err(OpenError::Differs { database: shown, name: agreed.name.clone() });
             }
         }
         let (id, peer_url) = (Uuid::new_v4(), options.peer_url.clone());
+        let token = options.token.clone();
         let lease = Arc::<HostLease>::default();
         let (seen, receiver) = watch::channel(None);
         let (stop, stopped) = oneshot::channel();
@@ -116,13 +123,15 @@ impl Membership {
             message: error.to_string(),
         })?;
         let beating = Mutex::new(Some((stop, thread)));
-        let is_alone = peer_url.is_none();
-        let joined = Self { id, is_alone, address, lease, seen: receiver, beating };
-        match joined.find_room(&client, peer_url.as_deref()).await {
+        let joined = Self { id, peer_url, address, lease, seen: receiver, beating };
+        match joined.find_room(&client, &token).await {
             Ok(None) => Ok(joined),
-            Ok(Some(other)) => {
+            Ok(Some(InTheWay { host, has_another_token })) => {
                 joined.leave().await;
-                Err(OpenError::Alone { database: shown, other })
+                Err(match has_another_token {
+                    true => OpenError::OtherToken { database: shown, other: host },
+                    false => OpenError::Alone { database: shown, other: host },
+                })
             }
             Err(error) => {
                 joined.leave().await;
@@ -131,22 +140,28 @@ impl Membership {
         }
     }
 
-    /// The name of a host that was there before and that this one cannot be beside.
+    /// A host that was there before and that this one cannot be beside.
     async fn find_room(
         &self,
         client: &Client,
-        peer_url: Option<&str>,
-    ) -> Result<Option<String>, tokio_postgres::Error> {
+        token: &str,
+    ) -> Result<Option<InTheWay>, tokio_postgres::Error> {
         let mut seen = self.seen.clone();
         let _ = tokio::time::timeout(JOINED_WITHIN, seen.changed()).await;
-        let sql = "SELECT o.name FROM hosts o, hosts me WHERE me.id = $1 AND o.id <> me.id \
-                   AND o.expires_at > clock_timestamp() AND (o.joined_at, o.id) < (me.joined_at, \
-                   me.id) AND (o.peer_url IS NULL OR $2::text IS NULL OR o.peer_url = $2) LIMIT 1";
+        let sql = "SELECT o.name, o.token <> $3 FROM hosts o, hosts me WHERE me.id = $1 \
+                   AND o.id <> me.id AND o.expires_at > clock_timestamp() \
+                   AND (o.joined_at, o.id) < (me.joined_at, me.id) \
+                   AND (o.peer_url IS NULL OR $2::text IS NULL OR o.peer_url = $2 \
+                     OR o.token <> $3) \
+                   ORDER BY o.token <> $3 LIMIT 1";
         let until = Instant::now() + ROOM_WITHIN;
         loop {
-            let found = client.query_opt(sql, &[&self.id, &peer_url]).await?;
+            let found = client.query_opt(sql, &[&self.id, &self.peer_url, &token]).await?;
             match found {
-                Some(row) if Instant::now() > until => return Ok(Some(row.get(0))),
+                Some(row) if Instant::now() > until => {
+                    let (host, has_another_token) = (row.get(0), row.get(1));
+                    return Ok(Some(InTheWay { host, has_another_token }));
+                }
                 Some(_) => sleep(AGAIN).await,
                 None => return Ok(None),
             }
@@ -160,7 +175,12 @@ impl Membership {
 
     /// Whether no other host reaches it, so that none can be beside it.
     pub fn is_alone(&self) -> bool {
-        self.is_alone
+        self.peer_url.is_none()
+    }
+
+    /// Whether the leader is a process that was here before this one, at the same address.
+    pub fn had_address_of(&self, leader: &Leader) -> bool {
+        !leader.is_me && self.peer_url.is_some() && leader.peer_url == self.peer_url
     }
 
     /// Until when it may answer.
@@ -189,6 +209,14 @@ impl Membership {
     /// # Errors
     /// Where the database fails. This host may lead then, without a term; it can be called again.
     pub async fn lead(&self) -> Result<Option<Term>, StoreError> {
+        match tokio::time::timeout(PATIENCE, self.take()).await {
+            Ok(taken) => taken,
+            // A connection may be silent without being broken. This host looks on and tries again.
+            Err(_) => Err(no_answer(LEADING)),
+        }
+    }
+
+    async fn take(&self) -> Result<Option<Term>, StoreError> {
         let leading = failed(LEADING);
         let token = self.seen.borrow().as_ref().map_or(0, |leader| leader.token);
         let (client, _) = self.address.connect().await.map_err(&leading)?;
@@ -212,10 +240,12 @@ impl Membership {
         let left = "WITH gone AS (DELETE FROM lanes) DELETE FROM hosts \
                     WHERE id <> $1 AND expires_at < clock_timestamp() - interval '10 minutes'";
         client.execute(left, &[&self.id]).await.map_err(&leading)?;
-        Ok(Some(Term { host: self.id, token: row.get(0) }))
+        let token = row.get(0);
+        self.lease.lead(token);
+        Ok(Some(Term { host: self.id, token }))
     }
 
-    /// All hosts that were here in the last ten minutes, by name.
+    /// All hosts that were here in the last ten minutes, by name, at each address the last one.
     ///
     /// # Errors
     /// Where the database fails.
@@ -227,6 +257,9 @@ impl Membership {
                      (extract(epoch FROM o.expires_at - clock_timestamp()) * 1000)::bigint, \
                      h.company IS NOT NULL \
                    FROM hosts o LEFT JOIN homes h ON h.company = $1 AND h.host = o.id \
+                   WHERE o.expires_at > clock_timestamp() OR NOT EXISTS (\
+                     SELECT 1 FROM hosts n WHERE n.peer_url = o.peer_url \
+                     AND n.joined_at > o.joined_at) \
                    ORDER BY o.name, o.joined_at";
         let rows = client.query(sql, &[&HOST]).await.map_err(&listing)?;
         let host = |row: &Row| HostRow {
@@ -251,9 +284,12 @@ impl Membership {
 }
 
 /// The value that all hosts have, which is this one's if it is the first.
-async fn agree(client: &Client, name: &str, own: &str) -> Result<String, tokio_postgres::Error> {
-    let first = "INSERT INTO agreed (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
-    client.execute(first, &[&name, &own]).await?;
-    let row = client.query_one("SELECT value FROM agreed WHERE name = $1", &[&name]).await?;
+async fn agree(client: &Client, own: &Agreed) -> Result<String, tokio_postgres::Error> {
+    let Agreed { name, value, is_fixed } = own;
+    let first = "INSERT INTO agreed (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE \
+                 SET value = excluded.value WHERE NOT $3 AND NOT EXISTS (\
+                   SELECT 1 FROM hosts WHERE expires_at > clock_timestamp())";
+    client.execute(first, &[name, value, is_fixed]).await?;
+    let row = client.query_one("SELECT value FROM agreed WHERE name = $1", &[name]).await?;
     Ok(row.get(0))
 }

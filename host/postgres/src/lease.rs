@@ -1,6 +1,6 @@
 //! The lease of a host: until when it may answer.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -17,6 +17,8 @@ pub struct HostLease {
     until: AtomicU64,
     /// Since when it was held without a gap.
     since: AtomicU64,
+    /// The token under which the host leads, by the last heartbeat; 0: it does not.
+    leads: AtomicI64,
 }
 
 /// Nanoseconds since the machine was started.
@@ -31,9 +33,20 @@ fn nanoseconds(time: Duration) -> u64 {
 }
 
 impl HostLease {
-    /// Whether the host may answer.
+    /// Whether the host may answer as the leader in the term with this token.
+    pub fn leads(&self, token: i64) -> bool {
+        // The token is set before the lease is renewed, so what was renewed has its token.
+        self.is_held() && self.leads.load(Ordering::Acquire) == token
+    }
+
+    /// Whether the lease has not ended.
     pub fn is_held(&self) -> bool {
         now() < self.until.load(Ordering::Acquire)
+    }
+
+    /// The host leads from here on, under this token.
+    pub(crate) fn lead(&self, token: i64) {
+        self.leads.store(token, Ordering::Release);
     }
 
     /// Whether the lease was held for as long as it lasts. Only then does its host take another
@@ -43,8 +56,10 @@ impl HostLease {
         self.is_held() && now() >= self.since.load(Ordering::Acquire) + nanoseconds(LEASE)
     }
 
-    /// The database has renewed the lease. It was asked at `sent`.
-    pub(crate) fn renew(&self, sent: u64) {
+    /// The database has renewed the lease, and said under which token the host leads, if it does.
+    /// It was asked at `sent`.
+    pub(crate) fn renew(&self, sent: u64, leads: Option<i64>) {
+        self.leads.store(leads.unwrap_or(0), Ordering::Release);
         if sent >= self.until.load(Ordering::Acquire) {
             self.since.store(sent, Ordering::Release);
         }
@@ -68,14 +83,17 @@ mod tests {
         let term = nanoseconds(LEASE);
         // It was asked for a second before the end of the term, twice.
         let first = now() - term - nanoseconds(Duration::from_secs(1));
-        lease.renew(first);
+        lease.renew(first, None);
         assert!(!lease.is_held(), "three seconds have gone by since it was asked for");
-        lease.renew(first + term / 2);
+        lease.renew(first + term / 2, Some(7));
         assert!(lease.is_held() && lease.is_settled());
+        assert!(lease.leads(7) && !lease.leads(8));
         lease.end();
+        assert!(!lease.leads(7));
         assert!(!lease.is_held());
         // After a gap the term begins anew.
-        lease.renew(now());
+        lease.renew(now(), None);
         assert!(lease.is_held() && !lease.is_settled());
+        assert!(!lease.leads(7), "another host leads by now");
     }
 }

@@ -38,7 +38,7 @@ mod tables;
 pub mod testing;
 
 pub use self::error::OpenError;
-pub use self::heartbeat::{JoinOptions, Leader};
+pub use self::heartbeat::{Agreed, JoinOptions, Leader};
 pub use self::hosts::{HostRow, Membership, Term};
 pub use self::lease::{HostLease, LEASE};
 pub use self::store::{PostgresOptions, PostgresStore};

@@ -9,7 +9,7 @@ mod shared;
 
 use std::sync::Arc;
 
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use self::hop::Key;
@@ -22,6 +22,9 @@ use super::listen::{Endpoint, ServeError, end};
 use super::routes::{Surfaces, router_of};
 use memhost_core::{Leader, Membership, OpenError, Service, Term};
 use memhost_http::AdminToken;
+
+/// How much of requests that are passed on is kept for another try, in KiB.
+const MOST_KEPT_KIB: usize = 64 << 10;
 
 /// The place of a host among others.
 pub struct ClusterOptions {
@@ -57,6 +60,7 @@ where
         peers: Peers::default(),
         bodies: Bodies::new(options.connections.max_bodies_bytes),
         membership: Arc::clone(&membership),
+        kept: Arc::new(Semaphore::new(MOST_KEPT_KIB)),
         options,
     });
     let mut serving = JoinSet::new();
@@ -84,6 +88,7 @@ where
     };
     let done = end(service.as_deref(), &stopping, serving).await;
     membership.leave().await;
+    tracing::info!("stopped; another host may take over");
     ended.and(done)
 }
 
@@ -162,8 +167,8 @@ impl Shared {
                 (Role::Follows { host, .. }, Role::Follows { host: other, .. }) => host == other,
                 _ => false,
             };
-            if let (false, Role::Follows { name, .. }) = (is_same, &next) {
-                tracing::info!(leader = name, "another host leads");
+            if let (false, Role::Follows { name, peer_url, .. }) = (is_same, &next) {
+                tracing::info!(leader = name, ?peer_url, "another host leads");
             }
             if !is_same {
                 *role = Arc::new(next);

@@ -61,7 +61,8 @@ fn work(number: usize, urls: &RwLock<Vec<String>>, noted: &Mutex<Noted>, stop: &
         while !is_done && begun.elapsed() < Duration::from_secs(40) {
             match send(&any(), CAPTURE, Some(&capture(&text)), Some(&word)) {
                 Some((200..300, _)) => is_done = true,
-                // Where the host ended after its provider had answered, nobody knows.
+                // Whether it was done before its host ended is not known, and stays so.
+                Some((409, answer)) if answer["code"] == "idempotency_unknown" => break,
                 None | Some((500 | 503, _)) => {}
                 Some(other) => noted.lock().unwrap().wrong.push(format!("{word}: {other:?}")),
             }

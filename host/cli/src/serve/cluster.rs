@@ -2,15 +2,19 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::listen::{bind, reached_by_others, ready, say_listening, until};
 use super::memory;
 use crate::output::line;
 use crate::{CliError, Result, context};
-use memhost_core::{Leadership, Service, ServiceOptions, Term, compile_ahead};
+use memhost_core::{DatabaseError, Leadership, Service, ServiceOptions, Term, compile_ahead};
 use memhost_server::{
     self as server, Address, AdminToken, ClusterOptions, Endpoint, ServerOptions, Surfaces,
 };
+
+/// How long this host may take to be reached at its own URL.
+const REACHED_WITHIN: Duration = Duration::from_secs(3);
 
 /// Where the other hosts reach this one.
 pub(super) struct Place {
@@ -32,7 +36,9 @@ pub(super) struct Start<Closed> {
 pub(super) fn database(flag: &str, url: String) -> Result<String> {
     let is_hidden = std::env::var("MEMHOST_STORE").is_ok_and(|named| named == url);
     let authority = url.split_once("://").and_then(|(_, rest)| rest.split_once('@'));
-    if !is_hidden && authority.is_some_and(|(user, _)| user.contains(':')) {
+    let has_password = authority.is_some_and(|(user, _)| user.contains(':'))
+        || url.split(['?', '&']).any(|part| part.starts_with("password="));
+    if !is_hidden && has_password {
         let message = "has a password, which everybody on this machine sees in the list of \
                        processes; set MEMHOST_STORE, or `store` in the configuration file";
         return Err(CliError::input(flag, message));
@@ -69,20 +75,38 @@ impl Place {
             return Err(CliError::input("--peer-listen", message));
         }
         let bound = Endpoint::bind(&Address::Tcp(address), Surfaces::All).await;
-        let bound = bound.map_err(CliError::host)?;
+        let bound = bound.map_err(|error| {
+            CliError::host(error.to_string().replace("--listen", "--peer-listen"))
+        })?;
         let url = self.url.unwrap_or_else(|| bound.address().to_string());
         let url = url.trim_end_matches('/').to_owned();
         let is_plain = url
             .strip_prefix("http://")
             .is_some_and(|rest| !rest.is_empty() && !rest.contains(['/', '?', '#', '@']));
         match is_plain {
-            true => Ok(Some((bound, url))),
+            true => {
+                reach(&url).await?;
+                Ok(Some((bound, url)))
+            }
             false => {
                 let message = format!("is {url}; write http://ADDRESS:PORT");
                 Err(CliError::input("--peer-url", message))
             }
         }
     }
+}
+
+/// Checks that something listens at the URL of this host: the others would wait for it in vain.
+async fn reach(url: &str) -> Result<()> {
+    let address = url.trim_start_matches("http://");
+    let connecting = tokio::net::TcpStream::connect(address);
+    let message = match tokio::time::timeout(REACHED_WITHIN, connecting).await {
+        Ok(Ok(_)) => return Ok(()),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("no connection within {} s", REACHED_WITHIN.as_secs()),
+    };
+    let message = format!("is {url}, and this host itself is not reached there: {message}");
+    Err(CliError::input("--peer-url", message))
 }
 
 fn without_store(flag: &str) -> CliError {
@@ -109,14 +133,16 @@ pub(super) async fn serve(
         options.waits_for_plugins = true;
     }
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let joined = options.join(name, peer_url).await.map_err(unusable)?;
-    let endpoints = bind(start.listen).await?;
     let (token, made) = match start.token {
         Some(token) => (token, None),
         None => {
+            options.make_data_dir().map_err(CliError::data_dir)?;
             AdminToken::of_data_dir(&options.data_dir, start.makes_token).map_err(CliError::host)?
         }
     };
+    // Before this host joins: the first one says which keys all hosts have.
+    let endpoints = bind(start.listen).await?;
+    let joined = options.join(name, peer_url, token.digest()).await.map_err(unusable)?;
     let stopped = crate::signals::stop();
     if start.prints_json {
         line(&ready(&endpoints, joined.store_id))?;
@@ -137,7 +163,8 @@ pub(super) async fn serve(
         options.leadership = Some(Leadership { membership: Arc::clone(&membership), term });
         async move { Ok((Service::open(options).await?, token)) }
     };
-    let cluster = ClusterOptions { membership: joined.membership, peers, key: joined.peers };
+    let (membership, key) = (Arc::clone(&joined.membership), joined.peers);
+    let cluster = ClusterOptions { membership, peers, key };
     let stop = until(stopped, start.closed);
     let serving = server::run_cluster(endpoints, cluster, open, surfaces, stop);
     tokio::select! {
@@ -149,6 +176,9 @@ pub(super) async fn serve(
 /// A database that cannot be used has the exit code of a store that failed.
 fn unusable(error: memhost_core::OpenError) -> CliError {
     match error {
+        memhost_core::OpenError::Database(error @ DatabaseError::Address(_)) => {
+            CliError::input("--store or MEMHOST_STORE", error)
+        }
         memhost_core::OpenError::Database(error) => CliError::Store(error.to_string()),
         error => CliError::data_dir(error),
     }

@@ -70,7 +70,10 @@ impl Monitor {
         let mut all = vec![self.readiness().await];
         all.push(check_log(&*self.store).await);
         let data_dir = self.data_dir.clone();
-        all.push(check_space(self.store.disk()));
+        // A database has its own disk, and its own guards.
+        if self.membership.is_none() {
+            all.push(check_space(self.store.disk()));
+        }
         all.push(self.check_companies().await);
         let disk = move || vec![check_keys(&data_dir), permissions::check(&data_dir)];
         all.extend(memhost_executor::spawn_blocking(disk).await.unwrap_or_default());

@@ -75,8 +75,10 @@ impl Monitor {
         };
         let up = all.iter().filter(|host| host.is_up).count();
         let found = format!("{} on the database", counted(up, "host", "hosts"));
-        let gone = all.iter().filter(|host| !host.is_up).map(|host| host.name.as_str());
-        let gone: Vec<&str> = gone.collect();
+        let named = |host: &HostView| {
+            format!("{} ({})", host.name, host.peer_url.as_deref().unwrap_or("no peer URL"))
+        };
+        let gone: Vec<String> = all.iter().filter(|host| !host.is_up).map(named).collect();
         Some(match (up, gone.is_empty()) {
             (_, false) => Check::warning(
                 NAME,

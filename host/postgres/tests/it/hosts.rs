@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use memhost_postgres::{
-    JoinOptions, LEASE, Leader, Membership, OpenError, PostgresOptions, PostgresStore, Term,
+    Agreed, JoinOptions, LEASE, Leader, Membership, OpenError, PostgresOptions, PostgresStore, Term,
 };
 use memhost_store::suite::{block_on, company, operation, row};
 use memhost_store::{OperationLog, StoreError, Table, Tables, Transacted};
@@ -18,7 +18,8 @@ fn options(name: &str) -> JoinOptions {
         name: name.to_owned(),
         peer_url: Some(format!("http://{name}:1")),
         version: "1".to_owned(),
-        agreed: vec![("host key".to_owned(), "same".to_owned())],
+        token: "same".to_owned(),
+        agreed: vec![Agreed::fixed("host key", "same".to_owned())],
     }
 }
 
@@ -222,7 +223,7 @@ fn a_host_that_cannot_be_beside_the_others_does_not_join() {
         let Some(address) = server::database().await else { return };
         let first = join(&address, "first").await;
         let other_key = JoinOptions {
-            agreed: vec![("host key".to_owned(), "another".to_owned())],
+            agreed: vec![Agreed::fixed("host key", "another".to_owned())],
             ..options("second")
         };
         let refused = Membership::join(&address, other_key).await.err().unwrap();
@@ -232,8 +233,11 @@ fn a_host_that_cannot_be_beside_the_others_does_not_join() {
         for unreachable in [same, alone] {
             let refused = Membership::join(&address, unreachable).await.err().unwrap();
             assert!(matches!(refused, OpenError::Alone { .. }), "{refused}");
-            assert!(refused.to_string().contains("the host first"), "{refused}");
+            assert!(refused.to_string().contains("another host, first,"), "{refused}");
         }
+        let other_token = JoinOptions { token: "another".to_owned(), ..options("second") };
+        let refused = Membership::join(&address, other_token).await.err().unwrap();
+        assert!(matches!(refused, OpenError::OtherToken { .. }), "{refused}");
         assert_eq!(first.hosts().await.unwrap().len(), 1, "who was refused is in no list");
         first.leave().await;
     });
@@ -271,5 +275,52 @@ fn a_transaction_that_a_paused_host_has_left_open_is_ended() {
         proxy.set(Trouble::None);
         assert!(commit.await.is_err(), "what was in flight was not written");
         second.leave().await;
+    });
+}
+
+/// A connection that is silent and not broken holds no host up for ever.
+#[test]
+fn a_host_whose_take_over_gets_no_answer_tries_again() {
+    server::runtime().block_on(async {
+        let Some(address) = server::database().await else { return };
+        let (first, second) = (join(&address, "first").await, join(&address, "second").await);
+        first.lead().await.unwrap().unwrap();
+        until(&second, |leader| !leader.is_me).await;
+        first.leave().await;
+        until(&second, |leader| leader.name.is_none()).await;
+        let client = server::client(&address).await;
+        client
+            .batch_execute("BEGIN; SELECT 1 FROM homes WHERE company = 0 FOR UPDATE")
+            .await
+            .unwrap();
+        let begun = Instant::now();
+        let refused = second.lead().await;
+        assert!(matches!(refused, Err(StoreError::Unavailable { .. })), "{refused:?}");
+        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+        client.batch_execute("COMMIT").await.unwrap();
+        // What was asked before may be done by now: it leads then, without a term.
+        let mut term = None;
+        while term.is_none() {
+            assert!(begun.elapsed() < Duration::from_secs(25), "it does not lead");
+            second.leader().changed().await.unwrap();
+            term = second.lead().await.unwrap();
+        }
+        second.leave().await;
+    });
+}
+
+#[test]
+fn hosts_that_start_together_on_an_empty_database_make_one_schema() {
+    server::runtime().block_on(async {
+        for _ in 0..3 {
+            let Some(address) = server::database().await else { return };
+            let joining = ["a", "b", "c", "d"].map(|name| {
+                let address = address.clone();
+                tokio::spawn(async move { Membership::join(&address, options(name)).await })
+            });
+            for host in joining {
+                host.await.unwrap().unwrap().leave().await;
+            }
+        }
     });
 }

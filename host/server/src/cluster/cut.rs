@@ -4,40 +4,59 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use http_body_util::BodyExt as _;
 use hyper::body::{Frame, SizeHint};
 use tokio::sync::watch;
+use tokio::time::sleep;
 
 use super::shared::Role;
 use memhost_core::HostLease;
 
+/// How often a host looks at its lease while a body has nothing new.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// The lease of the host that makes a body, and the token of its term.
+pub(super) type Term = (Arc<HostLease>, i64);
+
 pub(super) struct Cut {
     body: Body,
-    /// The host's own lease, if it makes the body itself.
-    lease: Option<Arc<HostLease>>,
-    /// Resolves when the host has another role.
+    /// If this host makes the body itself.
+    term: Option<Term>,
+    /// Resolves when the host has another role or no lease.
     over: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
+fn leads(term: Option<&Term>) -> bool {
+    term.is_none_or(|(lease, token)| lease.leads(*token))
+}
+
 impl Cut {
-    /// A body that ends early when the role changes, or with a lease when it is not held.
+    /// A body that ends early when the role changes, and one that this host makes itself when its
+    /// lease ends.
     pub(super) fn body(
         body: Body,
         mut role: watch::Receiver<Arc<Role>>,
-        lease: Option<Arc<HostLease>>,
+        term: Option<Term>,
     ) -> Body {
-        // Most answers have one frame, which is there already.
         if body.is_end_stream() {
             return body;
         }
+        let looking = term.clone();
         let over = async move {
-            if role.changed().await.is_err() {
-                std::future::pending::<()>().await;
+            loop {
+                tokio::select! {
+                    _ = role.changed() => return,
+                    () = sleep(LOOK), if looking.is_some() => {}
+                }
+                if !leads(looking.as_ref()) {
+                    return;
+                }
             }
         };
-        Body::new(Self { body, lease, over: Box::pin(over) }.boxed_unsync())
+        Body::new(Self { body, term, over: Box::pin(over) }.boxed_unsync())
     }
 }
 
@@ -49,13 +68,15 @@ impl HttpBody for Cut {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let is_over = self.over.as_mut().poll(context).is_ready()
-            || self.lease.as_ref().is_some_and(|lease| !lease.is_held());
-        if is_over {
-            let error = "the host that made the answer does not lead any more";
-            return Poll::Ready(Some(Err(axum::Error::new(error))));
+        if leads(self.term.as_ref()) {
+            // Most answers have one frame, which is there already.
+            let frame = Pin::new(&mut self.body).poll_frame(context);
+            if frame.is_ready() || self.over.as_mut().poll(context).is_pending() {
+                return frame;
+            }
         }
-        Pin::new(&mut self.body).poll_frame(context)
+        let error = "the host that made the answer does not lead any more";
+        Poll::Ready(Some(Err(axum::Error::new(error))))
     }
 
     fn is_end_stream(&self) -> bool {

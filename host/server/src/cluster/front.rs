@@ -13,21 +13,24 @@ use axum::http::header::{
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Request, Response};
 use axum::response::IntoResponse;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tower::ServiceExt as _;
 use uuid::Uuid;
 
 use super::cut::Cut;
-use super::hop::{HOP, NOT_LEADING};
+use super::hop::{HOP, Hop, NOT_LEADING};
 use super::peers::NotAnswered;
 use super::shared::{Leads, Role, Shared};
 use crate::routes::Surfaces;
-use memhost_http::{Problem, ProblemCode, only_reads};
+use memhost_http::{Problem, ProblemCode, is_read};
 
 /// How long a request waits for a host that leads. Another host takes over within 5 seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long to wait before a host is asked again that did not answer.
 const AGAIN: Duration = Duration::from_millis(100);
+/// How long a balancer waits for an answer.
+const READY_WITHIN: Duration = Duration::from_secs(1);
 /// The longest body that is kept for another try, in bytes.
 const MOST_KEPT: u64 = 64 << 10;
 /// The header of a request that may be repeated, and is done once.
@@ -43,6 +46,11 @@ pub(super) fn router(shared: &Arc<Shared>, surfaces: Surfaces) -> Router {
     Router::new().fallback(move |request: Request<Body>| async move {
         match request.uri().path() {
             "/healthz" => "ok\n".into_response(),
+            // A balancer asks again by itself, and does not wait for long.
+            "/readyz" => match timeout(READY_WITHIN, shared.answer(surfaces, request)).await {
+                Ok(answer) => answer,
+                Err(_) => Problem::unavailable("the host that leads is slow").into_response(),
+            },
             _ => shared.answer(surfaces, request).await,
         }
     })
@@ -52,16 +60,15 @@ pub(super) fn router(shared: &Arc<Shared>, surfaces: Surfaces) -> Router {
 pub(super) fn router_for_peers(shared: &Arc<Shared>) -> Router {
     let shared = Arc::clone(shared);
     Router::new().fallback(move |mut request: Request<Body>| async move {
-        let Some(surfaces) = shared.key.read(request.headers()) else {
+        let Some(Hop { surfaces, is_for_us }) = shared.key.read(request.headers()) else {
             let detail = "this address is for the other hosts on the database of this one, which \
-                          have its key and its present id; send the request to its address for \
-                          clients";
+                          have its key; send the request to its address for clients";
             return Problem::new(ProblemCode::Forbidden, detail).into_response();
         };
         request.headers_mut().remove(&HOP);
         let role = Arc::clone(&*shared.role.borrow());
         match &*role {
-            Role::Leads(leads) if shared.membership.lease().is_held() => {
+            Role::Leads(leads) if is_for_us && shared.membership.lease().leads(leads.token) => {
                 shared.serve(leads, surfaces, request).await
             }
             _ => {
@@ -79,6 +86,7 @@ struct Kept {
     body: Bytes,
     /// Whether the request may be done twice: it only reads, or has an idempotency key.
     is_repeatable: bool,
+    _room: OwnedSemaphorePermit,
 }
 
 impl Kept {
@@ -98,6 +106,8 @@ enum Passed {
     NotDone(Option<Box<Request<Body>>>),
     /// It may have been done.
     Lost,
+    /// The client has not sent all of it.
+    Unread(String),
 }
 
 impl Shared {
@@ -105,24 +115,25 @@ impl Shared {
         // Only hosts send it, and to another address.
         request.headers_mut().remove(&HOP);
         request.extensions_mut().insert(memhost_integrations::READ_ROUTES);
-        // A balancer asks again by itself.
-        let patience = if request.uri().path() == "/readyz" { AGAIN } else { PATIENCE };
-        let until = Instant::now() + patience;
+        request.extensions_mut().insert(memhost_integrations::TOOLS);
+        let until = Instant::now() + PATIENCE;
         let mut kept = None;
         let mut given = Some(request);
         loop {
-            let Some(role) = self.somebody(until).await else { return nobody_leads() };
+            let Some(role) = self.somebody(until).await else { return self.nobody_answers() };
             let (host, name, url) = match &*role {
                 Role::Leads(leads) => {
                     let again = || kept.as_ref().map(Kept::request);
-                    let Some(request) = given.take().or_else(again) else { return nobody_leads() };
+                    let Some(request) = given.take().or_else(again) else {
+                        return self.nobody_answers();
+                    };
                     return self.serve(leads, surfaces, request).await;
                 }
                 Role::Follows { host, name, peer_url: Some(url) } => (*host, name, url),
-                _ => return nobody_leads(),
+                _ => return self.nobody_answers(),
             };
             let request = match given.take() {
-                Some(first) if kept.is_none() => match keep(first).await {
+                Some(first) if kept.is_none() => match self.keep(first).await {
                     Ok(Ok(short)) => kept.insert(short).request(),
                     Ok(Err(long)) => *long,
                     Err(problem) => return problem.into_response(),
@@ -131,7 +142,7 @@ impl Shared {
                 None => match &kept {
                     Some(kept) => kept.request(),
                     // Nothing was done, and its body is gone.
-                    None => return nobody_leads(),
+                    None => return self.nobody_answers(),
                 },
             };
             match self.pass_on(surfaces, (host, url), request).await {
@@ -139,9 +150,10 @@ impl Shared {
                 Passed::NotDone(unsent) => given = unsent.map(|request| *request),
                 Passed::Lost if kept.as_ref().is_some_and(|kept| kept.is_repeatable) => {}
                 Passed::Lost => return lost(name),
+                Passed::Unread(why) => return unread(&why).into_response(),
             }
             if Instant::now() >= until {
-                return nobody_leads();
+                return self.nobody_answers();
             }
             sleep(AGAIN).await;
         }
@@ -153,7 +165,7 @@ impl Shared {
         loop {
             let role = Arc::clone(&*roles.borrow_and_update());
             let is_ready = match &*role {
-                Role::Leads(_) => self.membership.lease().is_held(),
+                Role::Leads(leads) => self.membership.lease().leads(leads.token),
                 Role::Follows { .. } => true,
                 Role::Waits => false,
             };
@@ -179,15 +191,15 @@ impl Shared {
         request: Request<Body>,
     ) -> Response<Body> {
         let mut role = self.role.subscribe();
-        let is_leading = |role: &Role| matches!(role, Role::Leads(now) if now.token == leads.token);
+        role.borrow_and_update();
         let answering = leads.router(surfaces).oneshot(request);
         let response = answering.await.unwrap_or_else(|never| match never {});
-        let lease = self.membership.lease();
-        if !lease.is_held() || !is_leading(&role.borrow_and_update()) {
+        let term = (Arc::clone(self.membership.lease()), leads.token);
+        if !term.0.leads(term.1) {
             // Another host may have written since.
-            return nobody_leads();
+            return self.nobody_answers();
         }
-        response.map(|body| Cut::body(body, role, Some(Arc::clone(lease))))
+        response.map(|body| Cut::body(body, role, Some(term)))
     }
 
     async fn pass_on(
@@ -214,33 +226,63 @@ impl Shared {
                 without_those_of_a_connection(response.headers_mut());
                 Passed::Answered(response.map(|body| Cut::body(body, role, None)))
             }
-            Err(NotAnswered::NotSent(unsent, why)) => {
+            Err(NotAnswered::NotSent(mut unsent, why)) => {
                 tracing::debug!(why, url, "a request could not be passed on");
+                // This host may lead by now, and headers of this name mean something to it.
+                unsent.headers_mut().remove(&HOP);
                 Passed::NotDone(Some(unsent))
             }
+            Err(NotAnswered::Unread(why)) => Passed::Unread(why),
             Err(NotAnswered::Lost(why)) => {
                 tracing::warn!(why, url, "a request that was passed on has no answer");
                 Passed::Lost
             }
         }
     }
+
+    /// Keeps a request for another try, unless its body is long, its length is not known, or very
+    /// many are kept.
+    async fn keep(
+        &self,
+        request: Request<Body>,
+    ) -> Result<Result<Kept, Box<Request<Body>>>, Problem> {
+        let bytes = request.body().size_hint().upper().filter(|bytes| *bytes <= MOST_KEPT);
+        let Some(bytes) = bytes else { return Ok(Err(Box::new(request))) };
+        let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX);
+        let Ok(room) = Arc::clone(&self.kept).try_acquire_many_owned(kib) else {
+            return Ok(Err(Box::new(request)));
+        };
+        let is_safe = request.method().is_safe() || request.headers().contains_key(IDEMPOTENCY_KEY);
+        let (parts, body) = request.into_parts();
+        let most = usize::try_from(MOST_KEPT).unwrap_or(usize::MAX);
+        let body = to_bytes(body, most).await.map_err(|error| unread(&error.to_string()))?;
+        let is_repeatable = is_safe || is_read(&parts, &body);
+        Ok(Ok(Kept { parts, body, is_repeatable, _room: room }))
+    }
+
+    /// Why nobody has answered.
+    fn nobody_answers(&self) -> Response<Body> {
+        let role = Arc::clone(&*self.role.borrow());
+        let detail = match &*role {
+            _ if !self.membership.lease().is_held() => {
+                "this host does not reach its database, and nothing was done; send the request \
+                 again"
+                    .to_owned()
+            }
+            Role::Follows { name, peer_url: Some(url), .. } => format!(
+                "the host {name}, which leads, is not reached at {url}, and nothing was done; send \
+                 the request again, and if that does not help check the network between the hosts"
+            ),
+            _ => "no host leads at the moment, and nothing was done; send the request again"
+                .to_owned(),
+        };
+        Problem::unavailable(detail).into_response()
+    }
 }
 
-/// Keeps a request for another try, unless its body is long or its length is not known.
-async fn keep(request: Request<Body>) -> Result<Result<Kept, Box<Request<Body>>>, Problem> {
-    if request.body().size_hint().upper().is_none_or(|bytes| bytes > MOST_KEPT) {
-        return Ok(Err(Box::new(request)));
-    }
-    let is_repeatable = only_reads(&request) || request.headers().contains_key(IDEMPOTENCY_KEY);
-    let (parts, body) = request.into_parts();
-    let most = usize::try_from(MOST_KEPT).unwrap_or(usize::MAX);
-    match to_bytes(body, most).await {
-        Ok(body) => Ok(Ok(Kept { parts, body, is_repeatable })),
-        Err(error) => {
-            let detail = format!("the body could not be read: {error}; send it again");
-            Err(Problem::new(ProblemCode::UnreadableBody, detail))
-        }
-    }
+fn unread(why: &str) -> Problem {
+    let detail = format!("the body could not be read: {why}; send it again");
+    Problem::new(ProblemCode::UnreadableBody, detail)
 }
 
 fn without_those_of_a_connection(headers: &mut HeaderMap) {
@@ -257,17 +299,11 @@ fn without_those_of_a_connection(headers: &mut HeaderMap) {
     headers.remove("keep-alive");
 }
 
-fn nobody_leads() -> Response<Body> {
-    let detail = "no host could answer: the one that leads has ended or does not reach the \
-                  database, and another one takes over; send the request again";
-    Problem::unavailable(detail).into_response()
-}
-
 fn lost(name: &str) -> Response<Body> {
     let detail = format!(
         "the host {name} has ended before it answered; whether the request was done is not known: \
-         look, and repeat it if it was not; with the header `idempotency-key` a request can be \
-         repeated without looking"
+         look, and repeat it if it was not; a request with the header `idempotency-key` is never done \
+         twice"
     );
     Problem::new(ProblemCode::Host, detail).into_response()
 }

@@ -6,7 +6,8 @@ use uuid::Uuid;
 
 use crate::routes::Surfaces;
 
-/// The surfaces that the client asked, the host that passes the request on, and a digest.
+/// The surfaces that the client asked, the host that passes the request on, the one that it is for,
+/// and a digest.
 pub(super) static HOP: HeaderName = HeaderName::from_static("memhost-hop");
 /// In the answer of a host that does not lead and has done nothing.
 pub(super) static NOT_LEADING: HeaderName = HeaderName::from_static("memhost-not-leading");
@@ -15,6 +16,15 @@ pub(super) static NOT_LEADING: HeaderName = HeaderName::from_static("memhost-not
 pub(super) struct Key {
     key: [u8; 32],
     own: Uuid,
+}
+
+/// A request that another host has passed on.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Hop {
+    /// What the client asked.
+    pub(super) surfaces: Surfaces,
+    /// Whether it is for this process, and not for one that was at its address before.
+    pub(super) is_for_us: bool,
 }
 
 fn name(surfaces: Surfaces) -> &'static str {
@@ -38,19 +48,21 @@ impl Key {
     /// The header of a request to another host.
     pub(super) fn header(&self, surfaces: Surfaces, to: Uuid) -> Option<HeaderValue> {
         let digest = self.digest(surfaces, self.own, to);
-        let text = format!("{}.{}.{digest}", name(surfaces), self.own);
+        let text = format!("{}.{}.{to}.{digest}", name(surfaces), self.own);
         HeaderValue::from_str(&text).ok()
     }
 
-    /// The surfaces that a request is for, if another host has sent it to this one.
-    pub(super) fn read(&self, headers: &HeaderMap) -> Option<Surfaces> {
+    /// What a request from another host is. None: no host has sent it.
+    pub(super) fn read(&self, headers: &HeaderMap) -> Option<Hop> {
         let mut parts = headers.get(&HOP)?.to_str().ok()?.split('.');
-        let (surfaces, from, digest) = (parts.next()?, parts.next()?, parts.next()?);
+        let mut next = || parts.next();
+        let (surfaces, from, to, digest) = (next()?, next()?, next()?, next()?);
         let all = [Surfaces::All, Surfaces::Runtime, Surfaces::Control];
         let surfaces = all.into_iter().find(|one| name(*one) == surfaces)?;
-        let given = blake3::Hash::from_hex(digest).ok()?;
+        let (given, to) = (blake3::Hash::from_hex(digest).ok()?, to.parse().ok()?);
         // It compares in constant time.
-        (given == self.digest(surfaces, from.parse().ok()?, self.own)).then_some(surfaces)
+        (given == self.digest(surfaces, from.parse().ok()?, to))
+            .then_some(Hop { surfaces, is_for_us: to == self.own })
     }
 }
 
@@ -66,9 +78,10 @@ mod tests {
             let headers = HeaderMap::from_iter([(HOP.clone(), value.clone())]);
             Key::new(key, own).read(&headers)
         };
-        assert_eq!(read([7; 32], other, &sent), Some(Surfaces::Runtime));
+        let hop = |is_for_us| Some(Hop { surfaces: Surfaces::Runtime, is_for_us });
+        assert_eq!(read([7; 32], other, &sent), hop(true));
+        assert_eq!(read([7; 32], one, &sent), hop(false), "for another host");
         assert_eq!(read([8; 32], other, &sent), None, "another key");
-        assert_eq!(read([7; 32], one, &sent), None, "for another host");
         let forged = sent.to_str().unwrap().replacen("runtime", "control", 1);
         assert_eq!(read([7; 32], other, &HeaderValue::from_str(&forged).unwrap()), None);
         assert_eq!(read([7; 32], other, &HeaderValue::from_static("all")), None);

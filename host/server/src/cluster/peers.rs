@@ -27,6 +27,8 @@ pub(super) enum NotAnswered {
     NotSent(Box<Request<Body>>, String),
     /// It may have been done.
     Lost(String),
+    /// Its own body ended early.
+    Unread(String),
 }
 
 impl Peers {
@@ -55,6 +57,9 @@ impl Peers {
                     Some(unsent) => {
                         let why = error.error().to_string();
                         return Err(NotAnswered::NotSent(Box::new(unsent), why));
+                    }
+                    None if error.error().is_user() => {
+                        return Err(NotAnswered::Unread(error.error().to_string()));
                     }
                     None => return Err(NotAnswered::Lost(error.error().to_string())),
                 },

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use uuid::Uuid;
 
 use super::hop::Key;
@@ -55,4 +55,6 @@ pub(super) struct Shared {
     pub(super) peers: Peers,
     pub(super) options: ServerOptions,
     pub(super) bodies: Bodies,
+    /// Room for bodies that are kept for another try, in KiB.
+    pub(super) kept: Arc<Semaphore>,
 }
