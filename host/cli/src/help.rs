@@ -22,7 +22,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
         ],
     ),
     ("Cost", &["cost", "charge", "budget"]),
-    ("Administration", &["company", "token", "store", "man", "completions", "help"]),
+    ("Administration", &["company", "token", "store", "cluster", "man", "completions", "help"]),
     ("Agents and other systems", &["mcp", "bridge"]),
 ];
 

@@ -1,6 +1,7 @@
 //! What stands in front of the routes of a host among several: a request goes to the host that
 //! leads, and waits for one where none does.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ use memhost_http::{Problem, ProblemCode, is_read};
 
 /// How long a request waits for a host that leads. Another host takes over within 5 seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a host that leads no more may take to answer.
+const LAST_WORD: Duration = Duration::from_millis(500);
 /// How long to wait before a host is asked again that did not answer.
 const AGAIN: Duration = Duration::from_millis(100);
 /// How long a balancer waits for an answer.
@@ -214,11 +217,14 @@ impl Shared {
         }
         let mut role = self.role.subscribe();
         role.borrow_and_update();
+        let mut sending = pin!(self.peers.send(url, request));
         let sent = tokio::select! {
-            sent = self.peers.send(url, request) => sent,
-            // Whoever leads by now does not wait for the answer of that one.
-            _ = role.changed() => return Passed::Lost,
+            sent = sending.as_mut() => Ok(sent),
+            // Another host leads by now. A process that runs there says so at once, and whoever
+            // has ended or is paused says nothing.
+            _ = role.changed() => timeout(LAST_WORD, sending.as_mut()).await,
         };
+        let Ok(sent) = sent else { return Passed::Lost };
         match sent {
             Ok(response) if response.headers().contains_key(&NOT_LEADING) => Passed::NotDone(None),
             Ok(response) => {
@@ -302,8 +308,8 @@ fn without_those_of_a_connection(headers: &mut HeaderMap) {
 fn lost(name: &str) -> Response<Body> {
     let detail = format!(
         "the host {name} has ended before it answered; whether the request was done is not known: \
-         look, and repeat it if it was not; a request with the header `idempotency-key` is never done \
-         twice"
+         look, and repeat it if it was not; a request with the header `idempotency-key` is never \
+         done twice"
     );
     Problem::new(ProblemCode::Host, detail).into_response()
 }
