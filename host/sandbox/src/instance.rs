@@ -157,6 +157,7 @@ impl Instance {
             deadline: Instant::now() + Duration::from_millis(setup.limits.call_timeout_ms),
             storage: setup.storage.clone().map(BindingStorage::for_instance),
             storage_is_away: false,
+            storage_was_written: false,
             embedder: setup.embeddings.clone(),
             metered: Vec::new(),
             reports: 0,
@@ -204,7 +205,7 @@ impl Instance {
         state.computing.begin();
         state.limiter.forget_hit();
         state.metered.clear();
-        state.storage_is_away = false;
+        (state.storage_is_away, state.storage_was_written) = (false, false);
         (state.reports, state.report_bytes) = (0, 0);
         state.outgoing.begin();
         // The present tick may end at once. Most calls are shorter than a whole one, and one that

@@ -257,7 +257,11 @@ impl Instances {
         let usage = std::mem::take(&mut call.instance.store.data_mut().metered);
         let state = call.instance.store.data();
         let metered = CallUsage { usage, outgoing: state.outgoing.end() };
-        let is_away = state.storage_is_away;
+        // Only then has it surely done nothing, and the same request can be sent again.
+        let is_undone = state.storage_is_away
+            && !state.storage_was_written
+            && state.quota.is_none()
+            && metered.outgoing.is_empty();
         let mut log = state.log.take();
         let memory_bytes = state.limiter.memory_bytes();
         self.memory_bytes.fetch_max(memory_bytes, Ordering::Relaxed);
@@ -279,7 +283,7 @@ impl Instances {
                 }
                 match answer {
                     Err(error) => {
-                        let error = match (convert::error(error), full, is_away) {
+                        let error = match (convert::error(error), full, is_undone) {
                             (ProviderError::Internal(message), Some(full), _) => {
                                 ProviderError::QuotaExceeded(format!("{message} ({full})"))
                             }

@@ -58,6 +58,8 @@ pub(crate) struct State {
     pub(crate) storage: Option<Arc<dyn BindingStorage>>,
     /// Whether storage could not be used in the present call, for a reason that passes.
     pub(crate) storage_is_away: bool,
+    /// Whether the present call has written to storage.
+    pub(crate) storage_was_written: bool,
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
     /// What the present call used: of the embedder, one entry for each model, and what the guest
     /// reported.
@@ -197,6 +199,7 @@ impl storage::Host for State {
             Ok(storage) => storage.apply(batch).await,
             Err(denied) => return Ok(Err(denied)),
         };
+        self.storage_was_written |= applied.is_ok();
         Ok(self.told(applied))
     }
 
@@ -212,6 +215,7 @@ impl storage::Host for State {
             }
             Err(denied) => return Ok(Err(denied)),
         };
+        self.storage_was_written |= matches!(swapped, Ok(true));
         Ok(self.told(swapped))
     }
 }

@@ -24,7 +24,7 @@ use super::hop::{HOP, Hop, NOT_LEADING};
 use super::peers::NotAnswered;
 use super::shared::{Leads, Role, Shared};
 use crate::routes::Surfaces;
-use memhost_http::{Problem, ProblemCode, is_read};
+use memhost_http::{Problem, ProblemCode, is_read, only_reads};
 
 /// How long a request waits for a host that leads. Another host takes over within 5 seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -36,6 +36,8 @@ const AGAIN: Duration = Duration::from_millis(100);
 const READY_WITHIN: Duration = Duration::from_secs(1);
 /// The longest body that is kept for another try, in bytes.
 const MOST_KEPT: u64 = 64 << 10;
+/// What is said where the lease ended while the answer was made.
+const LATE: &str = "the lease of this host ended before it answered; send the request again";
 /// The header of a request that may be repeated, and is done once.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
@@ -195,12 +197,16 @@ impl Shared {
     ) -> Response<Body> {
         let mut role = self.role.subscribe();
         role.borrow_and_update();
+        let is_repeatable = has_key(&request) || only_reads(&request);
         let answering = leads.router(surfaces).oneshot(request);
         let response = answering.await.unwrap_or_else(|never| match never {});
         let term = (Arc::clone(self.membership.lease()), leads.token);
         if !term.0.leads(term.1) {
             // Another host may have written since.
-            return self.nobody_answers();
+            return match is_repeatable {
+                true => Problem::unavailable(LATE).into_response(),
+                false => unknown("the lease of this host ended before it answered"),
+            };
         }
         response.map(|body| Cut::body(body, role, Some(term)))
     }
@@ -258,7 +264,7 @@ impl Shared {
         let Ok(room) = Arc::clone(&self.kept).try_acquire_many_owned(kib) else {
             return Ok(Err(Box::new(request)));
         };
-        let is_safe = request.method().is_safe() || request.headers().contains_key(IDEMPOTENCY_KEY);
+        let is_safe = request.method().is_safe() || has_key(&request);
         let (parts, body) = request.into_parts();
         let most = usize::try_from(MOST_KEPT).unwrap_or(usize::MAX);
         let body = to_bytes(body, most).await.map_err(|error| unread(&error.to_string()))?;
@@ -271,16 +277,13 @@ impl Shared {
         let role = Arc::clone(&*self.role.borrow());
         let detail = match &*role {
             _ if !self.membership.lease().is_held() => {
-                "this host does not reach its database, and nothing was done; send the request \
-                 again"
-                    .to_owned()
+                "this host does not reach its database; send the request again".to_owned()
             }
             Role::Follows { name, peer_url: Some(url), .. } => format!(
-                "the host {name}, which leads, is not reached at {url}, and nothing was done; send \
-                 the request again, and if that does not help check the network between the hosts"
+                "the host {name}, which leads, is not reached at {url}; send the request again, \
+                 and check the network between the hosts if that does not help"
             ),
-            _ => "no host leads at the moment, and nothing was done; send the request again"
-                .to_owned(),
+            _ => "no host leads at the moment; send the request again".to_owned(),
         };
         Problem::unavailable(detail).into_response()
     }
@@ -305,11 +308,19 @@ fn without_those_of_a_connection(headers: &mut HeaderMap) {
     headers.remove("keep-alive");
 }
 
+fn has_key(request: &Request<Body>) -> bool {
+    request.headers().contains_key(IDEMPOTENCY_KEY)
+}
+
 fn lost(name: &str) -> Response<Body> {
+    unknown(&format!("the host {name} has ended before it answered"))
+}
+
+/// The answer to a write that may have been done.
+fn unknown(what: &str) -> Response<Body> {
     let detail = format!(
-        "the host {name} has ended before it answered; whether the request was done is not known: \
-         look, and repeat it if it was not; a request with the header `idempotency-key` is never \
-         done twice"
+        "{what}; whether the request was done is not known: look, and repeat it if it was not; a \
+         request with the header `idempotency-key` is never done twice"
     );
     Problem::new(ProblemCode::Host, detail).into_response()
 }
