@@ -63,6 +63,8 @@ fn work(number: usize, urls: &RwLock<Vec<String>>, noted: &Mutex<Noted>, stop: &
                 Some((200..300, _)) => is_done = true,
                 // Whether it was done before its host ended is not known, and stays so.
                 Some((409, answer)) if answer["code"] == "idempotency_unknown" => break,
+                // The provider had written when its storage went away.
+                Some((502, _)) => break,
                 None | Some((500 | 503 | 504, _)) => {}
                 Some(other) => noted.lock().unwrap().wrong.push(format!("{word}: {other:?}")),
             }
@@ -84,7 +86,7 @@ fn work(number: usize, urls: &RwLock<Vec<String>>, noted: &Mutex<Noted>, stop: &
                     noted.wrong.push(format!("{word} was acknowledged and is not found: {answer}"));
                 }
             }
-            None | Some((500 | 503 | 504, _)) => {}
+            None | Some((500 | 502 | 503 | 504, _)) => {}
             Some(other) => noted.lock().unwrap().wrong.push(format!("{word}: {other:?}")),
         }
     }
