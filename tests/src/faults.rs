@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use memhost_core::WrapStore;
-use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
+use memhost_ports::{BindingStorage, StorageError, StoragePage, StorageSize, StorageWrite};
 use memhost_store::{
     BackupReport, Change, ChangeFeed, Commit, Compacted, Coordination, DiskState, DueKind, Held,
     Lease, Leases, LockKind, LogPage, Maintenance, OperationLog, Partitions, Store, StoreError,
@@ -31,6 +31,8 @@ pub struct Faults {
     breaks_commits: AtomicBool,
     /// Whether what a binding or a company has stored cannot be removed.
     keeps_stored: AtomicBool,
+    /// How many more calls the storage of bindings answers; `u32::MAX`: all.
+    storage_calls: AtomicU32,
     /// Whether the locks of jobs wait, and how many do.
     holds_jobs: watch::Sender<bool>,
     held: AtomicU32,
@@ -39,7 +41,7 @@ pub struct Faults {
 impl Faults {
     /// Faults, and the option of a host that has them.
     pub fn new() -> (Arc<Self>, WrapStore) {
-        let faults = Arc::<Self>::default();
+        let faults = Arc::new(Self { storage_calls: u32::MAX.into(), ..Self::default() });
         let shared = Arc::clone(&faults);
         (
             faults,
@@ -83,6 +85,12 @@ impl Faults {
         if self.keeps_stored.load(Ordering::SeqCst) { Err(broken()) } else { Ok(()) }
     }
 
+    /// The storage of bindings answers so many more calls, and is away then, until this is called
+    /// with `None`.
+    pub fn lose_storage_after(&self, calls: Option<u32>) {
+        self.storage_calls.store(calls.unwrap_or(u32::MAX), Ordering::SeqCst);
+    }
+
     /// From now on a job that was admitted waits before its intent, until this is called with
     /// false.
     pub fn hold_jobs(&self, holds: bool) {
@@ -109,6 +117,71 @@ impl Faults {
 
 fn broken() -> StoreError {
     StoreError::Io { action: "writing on purpose", message: "the disk is broken".to_owned() }
+}
+
+/// A binding's storage that goes away after some calls.
+struct FaultyStorage {
+    inner: Arc<dyn BindingStorage>,
+    faults: Arc<Faults>,
+}
+
+impl FaultyStorage {
+    fn call(&self) -> Result<(), StorageError> {
+        let left = &self.faults.storage_calls;
+        match left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| match left {
+            u32::MAX => Some(left),
+            left => left.checked_sub(1),
+        }) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(StorageError::Unavailable("the store is away on purpose".to_owned())),
+        }
+    }
+}
+
+#[async_trait]
+impl BindingStorage for FaultyStorage {
+    async fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        self.call()?;
+        self.inner.get(key).await
+    }
+
+    async fn scan(
+        &self,
+        prefix: &[u8],
+        cursor: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<StoragePage, StorageError> {
+        self.call()?;
+        self.inner.scan(prefix, cursor, limit).await
+    }
+
+    async fn apply(&self, batch: Vec<StorageWrite>) -> Result<(), StorageError> {
+        self.call()?;
+        self.inner.apply(batch).await
+    }
+
+    async fn compare_and_swap(
+        &self,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool, StorageError> {
+        self.call()?;
+        self.inner.compare_and_swap(key, expected, new).await
+    }
+
+    fn used(&self) -> StorageSize {
+        self.inner.used()
+    }
+
+    fn for_instance(self: Arc<Self>) -> Arc<dyn BindingStorage> {
+        let (inner, faults) = (Arc::clone(&self.inner), Arc::clone(&self.faults));
+        Arc::new(Self { inner: inner.for_instance(), faults })
+    }
+
+    fn begin_call(&self) {
+        self.inner.begin_call();
+    }
 }
 
 struct FaultyStore {
@@ -242,7 +315,8 @@ impl Partitions for FaultyStore {
         partition: &[u8],
         limit: StorageSize,
     ) -> Result<Arc<dyn BindingStorage>, StoreError> {
-        self.inner.binding_storage(partition, limit).await
+        let inner = self.inner.binding_storage(partition, limit).await?;
+        Ok(Arc::new(FaultyStorage { inner, faults: Arc::clone(&self.faults) }))
     }
 
     async fn partition_state(&self, partition: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {

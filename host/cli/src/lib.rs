@@ -9,6 +9,7 @@ mod binding;
 mod bridge;
 mod budget;
 mod check;
+mod cluster;
 mod company;
 mod config;
 mod connection;
@@ -184,7 +185,7 @@ enum Command {
     Store(store::StoreCommand),
     /// Show the hosts that share a database.
     #[command(subcommand)]
-    Cluster(store::ClusterCommand),
+    Cluster(cluster::ClusterCommand),
     /// Diagnose a host and suggest fixes.
     Doctor(store::DoctorArgs),
     /// Manage the embedding model that providers may use.
@@ -340,7 +341,7 @@ async fn dispatch(cli: Cli) -> Result<()> {
         Command::Token(command) => token::run(command).await,
         Command::Company(command) => company::run(command).await,
         Command::Store(command) => store::run(command).await,
-        Command::Cluster(command) => store::cluster(command).await,
+        Command::Cluster(command) => cluster::run(command).await,
         Command::Doctor(args) => store::doctor(args).await,
         Command::Embeddings(command) => embeddings::run(command),
         Command::Eval(command) => evaluate::run(command).await,

@@ -1,6 +1,6 @@
 //! A host among several on one database.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,9 @@ use crate::keys::Keys;
 use crate::options::ServiceOptions;
 use memhost_postgres::{Agreed, JoinOptions, Membership};
 use memhost_registry::secrets::{VaultError, key_from_env_or_file};
-use memhost_store::StoreError;
+
+/// The file of a shared directory's id.
+const SHARED_ID: &str = ".memhost-id";
 
 /// A host that has joined those on one database.
 pub struct Joined {
@@ -45,7 +47,7 @@ impl ServiceOptions {
         if data_dir.join("FORMAT").exists() {
             return Err(OpenError::HasStore { path: data_dir.clone() });
         }
-        let lock = lock(data_dir)?;
+        let lock = memhost_store::lock_directory(data_dir)?;
         let keys = Keys::open(data_dir, self.host_key_file.as_deref())?;
         let vault = blake3::derive_key("memhost 2026-11 vault check", &self.open_vault_key()?);
         let vault = blake3::Hash::from_bytes(vault).to_hex().to_string();
@@ -53,10 +55,25 @@ impl ServiceOptions {
             Some(directory) => shared_id(directory)?,
             None => "none".to_owned(),
         };
+        let fixed = |name, value, advice| Agreed { name, value, is_fixed: true, advice };
         let agreed = vec![
-            Agreed::fixed("host key", keys.check()),
-            Agreed::fixed("vault key", vault),
-            Agreed { is_fixed: false, ..Agreed::fixed("shared directory", shared) },
+            fixed(
+                "host key",
+                keys.check(),
+                "copy its file from one of them, and name it with --host-key-file",
+            ),
+            fixed(
+                "vault key",
+                vault,
+                "copy its file from one of them, and name it with --vault-key-file",
+            ),
+            Agreed {
+                name: "shared directory",
+                value: shared,
+                is_fixed: false,
+                advice: "name the same one with --shared-dir, and mount it here, or stop the other \
+                         hosts to change it",
+            },
         ];
         let options = JoinOptions {
             name,
@@ -104,21 +121,6 @@ pub(crate) fn make_data_dir(data_dir: &Path) -> Result<(), OpenError> {
         .map_err(|error| OpenError::directory("making", data_dir, error))
 }
 
-/// Takes a data directory for this process.
-fn lock(data_dir: &Path) -> Result<File, OpenError> {
-    let path = data_dir.join("LOCK");
-    let failed = |error| OpenError::directory("locking", &path, error);
-    let file = File::options().create(true).truncate(false).write(true).open(&path);
-    let file = file.map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            Err(StoreError::InUse { path: data_dir.display().to_string() }.into())
-        }
-        Err(TryLockError::Error(error)) => Err(failed(error)),
-    }
-}
-
 /// The id of a directory that all hosts share, made where it is missing. It is in the directory, so
 /// a host that sees another directory is told.
 fn shared_id(directory: &Path) -> Result<String, OpenError> {
@@ -137,6 +139,3 @@ fn shared_id(directory: &Path) -> Result<String, OpenError> {
         Err(error) => Err(failed(&error)),
     }
 }
-
-/// The file of a shared directory's id.
-const SHARED_ID: &str = ".memhost-id";

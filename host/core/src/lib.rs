@@ -54,6 +54,6 @@ pub use memhost_tenancy::{
 pub use memhost_transfer::{
     ExportLine, ImportOptions, Imported, MAX_IMPORT_LINE, Restored, Transfer,
 };
-pub use monitor::{Check, Health, HostView, MetricSource, Monitor, ReadingGauges};
+pub use monitor::{Check, Health, MetricSource, Monitor, ReadingGauges};
 pub use options::{Leadership, ServiceOptions, WrapStore};
 pub use service::{Service, compile_ahead};

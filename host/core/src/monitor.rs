@@ -29,7 +29,6 @@ use memhost_store::Store;
 use memhost_tenancy::{ServiceError, Tenancy};
 
 pub use self::check::{Check, Health};
-pub use self::hosts::HostView;
 
 /// The work of a [`MetricSource`].
 pub type ReadingGauges<'a> =

@@ -11,7 +11,6 @@ use crate::company::RowKey;
 use crate::connect::Address;
 use crate::facets::Facets;
 use crate::item::{Item, Record, Replaces, Row};
-use crate::place::HOST;
 
 /// The rows of a batch, each once: what was written last.
 #[derive(Default)]
@@ -49,8 +48,7 @@ impl<'a> Batch<'a> {
         let mut batch = Self::default();
         for item in items {
             for part in &item.parts {
-                // The host's own rows have a home where several hosts share the database.
-                if part.company.id != HOST || part.company.token != 0 {
+                if part.company.is_fenced() {
                     batch.homes.insert(part.company.id, part.company.token);
                 }
             }

@@ -147,6 +147,12 @@ impl Company {
         u64::try_from(state.held.saturating_add(state.growing)).unwrap_or(0)
     }
 
+    /// Whether its rows are written under a token. The host's own are where several hosts share the
+    /// database.
+    pub(crate) fn is_fenced(&self) -> bool {
+        self.id != HOST || self.token != 0
+    }
+
     /// Another host is its home.
     pub(crate) fn is_elsewhere(&self, action: &'static str) -> StoreError {
         match self.name.clone() {

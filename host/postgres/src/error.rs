@@ -38,16 +38,9 @@ pub enum OpenError {
     )]
     Schema { database: String, message: String },
     #[error(
-        "the {name} of this host is not that of the hosts on the database {database}; {}",
-        match name.ends_with("key") {
-            true => format!(
-                "copy its file from one of them, and name it with --{}-file", name.replace(' ', "-")
-            ),
-            false => "name the same one with --shared-dir, and mount it here, or stop the other \
-                hosts to change it".to_owned(),
-        }
+        "the {name} of this host is not that of the hosts on the database {database}; {advice}"
     )]
-    Differs { database: String, name: String },
+    Differs { database: String, name: &'static str, advice: &'static str },
     #[error(
         "another host, {other}, uses the database {database}, and the two cannot reach each other: \
          start each of them with --peer-listen and an address of its own, or stop that one"

@@ -20,7 +20,7 @@ use crate::place::HOST;
 
 /// How often a host renews its lease. One heartbeat may fail, and the next one is in time.
 const BEAT: Duration = Duration::from_millis(700);
-/// How often it looks where the leader's lease has ended.
+/// The pause after a heartbeat that failed, or that found the leader's lease at its end.
 const LATE: Duration = Duration::from_millis(200);
 /// How long one heartbeat may take, with a new connection.
 const WITHIN: Duration = Duration::from_secs(1);
@@ -44,18 +44,13 @@ pub struct JoinOptions {
 #[derive(Debug, Clone)]
 pub struct Agreed {
     /// Its name, such as `host key`.
-    pub name: String,
+    pub name: &'static str,
     /// A digest or an id.
     pub value: String,
     /// Whether it stays when no host runs.
     pub is_fixed: bool,
-}
-
-impl Agreed {
-    /// A value that never changes.
-    pub fn fixed(name: &str, value: String) -> Self {
-        Self { name: name.to_owned(), value, is_fixed: true }
-    }
+    /// What to do at a host that has another one.
+    pub advice: &'static str,
 }
 
 /// Who leads, as the last heartbeat saw it.
@@ -86,6 +81,25 @@ pub(crate) struct Heartbeat {
 struct Connection {
     client: Client,
     beat: Statement,
+}
+
+impl Connection {
+    async fn open(address: &Address) -> Result<Self, tokio_postgres::Error> {
+        let (client, _) = address.connect().await?;
+        let term = format!("interval '{} seconds'", LEASE.as_secs());
+        let beat = client
+            .prepare(&format!(
+                "WITH beat AS (\
+                   INSERT INTO hosts (id, name, peer_url, version, token, expires_at) \
+                   VALUES ($1, $2, $3, $4, $6, clock_timestamp() + {term}) \
+                   ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at) \
+                 SELECT h.host, h.token, o.name, o.peer_url, \
+                   (extract(epoch FROM o.expires_at - clock_timestamp()) * 1000)::bigint \
+                 FROM homes h LEFT JOIN hosts o ON o.id = h.host WHERE h.company = $5"
+            ))
+            .await?;
+        Ok(Self { client, beat })
+    }
 }
 
 impl Heartbeat {
@@ -147,27 +161,12 @@ impl Heartbeat {
         address: &Address,
         connection: &'c mut Option<Connection>,
     ) -> Result<&'c Connection, tokio_postgres::Error> {
-        if connection.as_ref().is_none_or(|known| known.client.is_closed()) {
-            let (client, _) = address.connect().await?;
-            let term = format!("interval '{} seconds'", LEASE.as_secs());
-            let beat = client
-                .prepare(&format!(
-                    "WITH beat AS (\
-                       INSERT INTO hosts (id, name, peer_url, version, token, expires_at) \
-                       VALUES ($1, $2, $3, $4, $6, clock_timestamp() + {term}) \
-                       ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at) \
-                     SELECT h.host, h.token, o.name, o.peer_url, \
-                       (extract(epoch FROM o.expires_at - clock_timestamp()) * 1000)::bigint \
-                     FROM homes h LEFT JOIN hosts o ON o.id = h.host WHERE h.company = $5"
-                ))
-                .await?;
-            *connection = Some(Connection { client, beat });
-        }
-        // It was set above.
-        match connection {
-            Some(connection) => Ok(connection),
-            None => std::future::pending().await,
-        }
+        let known = connection.take().filter(|known| !known.client.is_closed());
+        let fresh = match known {
+            Some(known) => known,
+            None => Connection::open(address).await?,
+        };
+        Ok(connection.insert(fresh))
     }
 
     /// Answers who leads, and how long the lease of another leader lasts.

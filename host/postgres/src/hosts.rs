@@ -21,35 +21,17 @@ use crate::heartbeat::{Agreed, Heartbeat, JoinOptions, Leader};
 use crate::lease::HostLease;
 use crate::place::HOST;
 use memhost_store::StoreError;
+use memhost_types::HostView;
 
 /// How long a database may be unreachable when a host joins.
 const REACHED_WITHIN: Duration = Duration::from_secs(30);
-/// How long another host may stand in the way: that of a process that was killed goes away.
+/// How long to wait for such a host to go: the lease of a process that was killed ends.
 const ROOM_WITHIN: Duration = Duration::from_secs(5);
 /// How long the first heartbeat may take.
 const JOINED_WITHIN: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_millis(200);
 
 const LEADING: &str = "taking over";
-
-/// One host of a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostRow {
-    /// Its id, which it got when it was started.
-    pub id: Uuid,
-    /// Its name.
-    pub name: String,
-    /// Where the others reach it.
-    pub peer_url: Option<String>,
-    /// Its version.
-    pub version: String,
-    /// Seconds since it was started.
-    pub up_s: i64,
-    /// How long its lease lasts, in milliseconds; negative if it has ended.
-    pub lease_ms: i64,
-    /// Whether it leads.
-    pub is_leader: bool,
-}
 
 /// The right of a host to write, until another one leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,8 +41,8 @@ pub struct Term {
     pub token: i64,
 }
 
-/// A host that was there before and that another one cannot be beside.
-struct InTheWay {
+/// A host that was there before, and that this one cannot join.
+struct Conflict {
     host: String,
     has_another_token: bool,
 }
@@ -103,7 +85,8 @@ impl Membership {
         let (client, _) = address.connect().await.map_err(unreachable)?;
         for agreed in &options.agreed {
             if agree(&client, agreed).await.map_err(unreachable)? != agreed.value {
-                return Err(OpenError::Differs { database: shown, name: agreed.name.clone() });
+                let Agreed { name, advice, .. } = *agreed;
+                return Err(OpenError::Differs { database: shown, name, advice });
             }
         }
         let (id, peer_url) = (Uuid::new_v4(), options.peer_url.clone());
@@ -126,7 +109,7 @@ impl Membership {
         let joined = Self { id, peer_url, address, lease, seen: receiver, beating };
         match joined.find_room(&client, &token).await {
             Ok(None) => Ok(joined),
-            Ok(Some(InTheWay { host, has_another_token })) => {
+            Ok(Some(Conflict { host, has_another_token })) => {
                 joined.leave().await;
                 Err(match has_another_token {
                     true => OpenError::OtherToken { database: shown, other: host },
@@ -140,12 +123,12 @@ impl Membership {
         }
     }
 
-    /// A host that was there before and that this one cannot be beside.
+    /// A host that was there before, and that this one cannot join.
     async fn find_room(
         &self,
         client: &Client,
         token: &str,
-    ) -> Result<Option<InTheWay>, tokio_postgres::Error> {
+    ) -> Result<Option<Conflict>, tokio_postgres::Error> {
         let mut seen = self.seen.clone();
         let _ = tokio::time::timeout(JOINED_WITHIN, seen.changed()).await;
         let sql = "SELECT o.name, o.token <> $3 FROM hosts o, hosts me WHERE me.id = $1 \
@@ -160,7 +143,7 @@ impl Membership {
             match found {
                 Some(row) if Instant::now() > until => {
                     let (host, has_another_token) = (row.get(0), row.get(1));
-                    return Ok(Some(InTheWay { host, has_another_token }));
+                    return Ok(Some(Conflict { host, has_another_token }));
                 }
                 Some(_) => sleep(AGAIN).await,
                 None => return Ok(None),
@@ -178,8 +161,8 @@ impl Membership {
         self.peer_url.is_none()
     }
 
-    /// Whether the leader is a process that was here before this one, at the same address.
-    pub fn had_address_of(&self, leader: &Leader) -> bool {
+    /// Whether the leader is a process that ran at the address of this one before.
+    pub fn follows_at_address_of(&self, leader: &Leader) -> bool {
         !leader.is_me && self.peer_url.is_some() && leader.peer_url == self.peer_url
     }
 
@@ -197,9 +180,10 @@ impl Membership {
     /// this host kept its own.
     pub fn should_lead(&self, leader: Option<&Leader>) -> bool {
         match leader {
-            None => self.lease.is_held(),
-            Some(leader) if leader.is_me || leader.name.is_none() => self.lease.is_held(),
-            Some(leader) => leader.is_late && self.lease.is_settled(),
+            Some(other) if !other.is_me && other.name.is_some() => {
+                other.is_late && self.lease.is_settled()
+            }
+            _ => self.lease.is_held(),
         }
     }
 
@@ -249,26 +233,25 @@ impl Membership {
     ///
     /// # Errors
     /// Where the database fails.
-    pub async fn hosts(&self) -> Result<Vec<HostRow>, StoreError> {
+    pub async fn hosts(&self) -> Result<Vec<HostView>, StoreError> {
         let listing = failed("listing hosts");
         let (client, _) = self.address.connect().await.map_err(&listing)?;
         let sql = "SELECT o.id, o.name, o.peer_url, o.version, \
                      extract(epoch FROM clock_timestamp() - o.joined_at)::bigint, \
-                     (extract(epoch FROM o.expires_at - clock_timestamp()) * 1000)::bigint, \
-                     h.company IS NOT NULL \
+                     o.expires_at > clock_timestamp(), h.company IS NOT NULL \
                    FROM hosts o LEFT JOIN homes h ON h.company = $1 AND h.host = o.id \
                    WHERE o.expires_at > clock_timestamp() OR NOT EXISTS (\
                      SELECT 1 FROM hosts n WHERE n.peer_url = o.peer_url \
                      AND n.joined_at > o.joined_at) \
                    ORDER BY o.name, o.joined_at";
         let rows = client.query(sql, &[&HOST]).await.map_err(&listing)?;
-        let host = |row: &Row| HostRow {
+        let host = |row: &Row| HostView {
             id: row.get(0),
             name: row.get(1),
             peer_url: row.get(2),
             version: row.get(3),
-            up_s: row.get(4),
-            lease_ms: row.get(5),
+            up_seconds: row.get(4),
+            is_up: row.get(5),
             is_leader: row.get(6),
         };
         Ok(rows.iter().map(host).collect())
@@ -285,7 +268,7 @@ impl Membership {
 
 /// The value that all hosts have, which is this one's if it is the first.
 async fn agree(client: &Client, own: &Agreed) -> Result<String, tokio_postgres::Error> {
-    let Agreed { name, value, is_fixed } = own;
+    let Agreed { name, value, is_fixed, advice: _ } = own;
     let first = "INSERT INTO agreed (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE \
                  SET value = excluded.value WHERE NOT $3 AND NOT EXISTS (\
                    SELECT 1 FROM hosts WHERE expires_at > clock_timestamp())";

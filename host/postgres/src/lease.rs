@@ -9,8 +9,9 @@ use rustix::time::{ClockId, clock_gettime};
 /// database's clock, another host may take its place.
 pub const LEASE: Duration = Duration::from_secs(3);
 
-/// Until when a host may answer. It renews the lease before it reads that it did, so for the
-/// database the lease ends later. The clock goes on while the machine sleeps.
+/// Until when a host may answer. The host counts from the moment at which it asked the database to
+/// renew the lease, and the database from a later one: the host stops first. Its clock goes on
+/// while the machine sleeps.
 #[derive(Debug, Default)]
 pub struct HostLease {
     /// Nanoseconds since the machine was started.
@@ -35,7 +36,7 @@ fn nanoseconds(time: Duration) -> u64 {
 impl HostLease {
     /// Whether the host may answer as the leader in the term with this token.
     pub fn leads(&self, token: i64) -> bool {
-        // The token is set before the lease is renewed, so what was renewed has its token.
+        // `renew` sets the token first, so a lease that it renewed has its token.
         self.is_held() && self.leads.load(Ordering::Acquire) == token
     }
 

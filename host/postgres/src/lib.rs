@@ -39,6 +39,6 @@ pub mod testing;
 
 pub use self::error::OpenError;
 pub use self::heartbeat::{Agreed, JoinOptions, Leader};
-pub use self::hosts::{HostRow, Membership, Term};
+pub use self::hosts::{Membership, Term};
 pub use self::lease::{HostLease, LEASE};
 pub use self::store::{PostgresOptions, PostgresStore};

@@ -10,7 +10,7 @@ use tokio_postgres::{Row, Transaction};
 
 use crate::company::Company;
 use crate::error::failed;
-use crate::place::{DUE, HOST, kind};
+use crate::place::{DUE, kind};
 use crate::store::{Inner, PostgresStore};
 use memhost_store::{
     BackupReport, Commit, Compacted, DiskState, Held, Maintenance, Store, StoreError, Table,
@@ -191,7 +191,7 @@ impl Inner {
             )
             .await
             .map_err(failed(action))?;
-        if found.is_some() || home.id == HOST && self.term.is_none() {
+        if found.is_some() || !home.is_fenced() {
             return Ok(());
         }
         let error = home.is_elsewhere(action);

@@ -8,6 +8,7 @@ mod peers;
 mod shared;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -18,7 +19,7 @@ use self::shared::{Leads, Role, Shared};
 use super::ServerOptions;
 use super::bodies::Bodies;
 use super::connections::{Connections, open_files, within};
-use super::listen::{Endpoint, ServeError, end};
+use super::listen::{Clients, Endpoint, ServeError, end};
 use super::routes::{Surfaces, router_of};
 use memhost_core::{Leader, Membership, OpenError, Service, Term};
 use memhost_http::AdminToken;
@@ -66,12 +67,13 @@ where
     let mut serving = JoinSet::new();
     for endpoint in endpoints {
         let router = front::router(&shared, endpoint.surfaces());
-        serving.spawn(endpoint.serve(Arc::clone(&connections), router, stopped.clone()));
+        let (connections, stopped) = (Arc::clone(&connections), stopped.clone());
+        serving.spawn(endpoint.serve(connections, router, stopped, Clients::Others));
     }
     if let Some(peers) = cluster.peers {
         let router = front::router_for_peers(&shared);
-        // Each of them stands for many clients.
-        serving.spawn(peers.serve_peers(Arc::clone(&connections), router, stopped.clone()));
+        let connections = Arc::clone(&connections);
+        serving.spawn(peers.serve(connections, router, stopped.clone(), Clients::Hosts));
     }
     let ended = tokio::select! {
         () = stop => Ok(()),
@@ -156,6 +158,7 @@ impl Shared {
 
     fn follow(&self, leader: Option<&Leader>) {
         let next = match leader {
+            Some(former) if self.membership.follows_at_address_of(former) => Role::Waits,
             Some(Leader { host, name: Some(name), peer_url, is_me: false, .. }) => {
                 Role::Follows { host: *host, name: name.clone(), peer_url: peer_url.clone() }
             }
@@ -181,5 +184,5 @@ impl Shared {
 /// Ends what a host did that leads no more. What it still writes is refused by the database.
 async fn retire(service: Arc<Service>) {
     service.control().stop_following();
-    service.background().shutdown(std::time::Duration::ZERO).await;
+    service.background().shutdown(Duration::ZERO).await;
 }

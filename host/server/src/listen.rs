@@ -105,6 +105,15 @@ pub enum ServeError {
     Open(#[from] OpenError),
 }
 
+/// Who connects to an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Clients {
+    /// Hosts on the same database. Each stands for many clients, so no limit of one address holds.
+    Hosts,
+    /// Anybody else.
+    Others,
+}
+
 enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener),
@@ -112,13 +121,12 @@ enum Listener {
 
 impl Listener {
     /// Serves every connection until `stop`, and then those that have a request until they end.
-    /// The connections of peers have no limit of one address.
     async fn serve(
         self,
         connections: Arc<Connections>,
         router: Router,
         stop: watch::Receiver<bool>,
-        is_for_peers: bool,
+        clients: Clients,
     ) {
         let mut open = JoinSet::new();
         let mut stopping = stop.clone();
@@ -140,7 +148,7 @@ impl Listener {
                 }
             };
             // The others are all at work, and so are the reserved ones.
-            let address = address.filter(|_| !is_for_peers);
+            let address = address.filter(|_| clients == Clients::Others);
             let Some(place) = connections.admit(address) else { continue };
             match stream {
                 Stream::Tcp(stream) => {
@@ -223,20 +231,10 @@ impl Endpoint {
         connections: Arc<Connections>,
         router: Router,
         stop: watch::Receiver<bool>,
+        clients: Clients,
     ) {
         let _file = self.file;
-        self.listener.serve(connections, router, stop, false).await;
-    }
-
-    /// The same for connections of other hosts, each of which stands for many clients.
-    pub(crate) async fn serve_peers(
-        self,
-        connections: Arc<Connections>,
-        router: Router,
-        stop: watch::Receiver<bool>,
-    ) {
-        let _file = self.file;
-        self.listener.serve(connections, router, stop, true).await;
+        self.listener.serve(connections, router, stop, clients).await;
     }
 
     /// The address, with the port that the system chose.
@@ -289,7 +287,8 @@ pub async fn run(
     for endpoint in endpoints {
         let router =
             router_of(endpoint.surfaces, Arc::clone(&service), token.clone(), &options, &bodies);
-        serving.spawn(endpoint.serve(Arc::clone(&connections), router, stopped.clone()));
+        let (connections, stopped) = (Arc::clone(&connections), stopped.clone());
+        serving.spawn(endpoint.serve(connections, router, stopped, Clients::Others));
     }
     tokio::select! {
         () = stop => {}

@@ -43,7 +43,7 @@ pub(crate) fn take(path: &Path) -> Result<File, StoreError> {
             return Err(io("reading the format of the data directory", &format_path, &error));
         }
     };
-    let lock = lock(path)?;
+    let lock = lock_directory(path)?;
     undo_half_a_compaction(path)?;
     settle(path)?;
     // sled makes its files with the process's umask; nobody else gets to them here.
@@ -236,7 +236,11 @@ fn refuse_strangers(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn lock(path: &Path) -> Result<File, StoreError> {
+/// Takes a data directory for this process, until the file that it answers is closed.
+///
+/// # Errors
+/// Where another process has it, or its file cannot be made.
+pub fn lock_directory(path: &Path) -> Result<File, StoreError> {
     let lock_path = path.join(LOCK_FILE);
     let file = File::options()
         .create(true)

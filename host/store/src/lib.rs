@@ -44,6 +44,7 @@ pub use self::cost_order::{
     CostsTrimmed, cost_number, cost_number_key, cost_numbers, cost_place, costs_trimmed_key,
     encode_cost_place,
 };
+pub use self::directory::lock_directory;
 pub use self::disk::{DiskLevel, DiskSeam, DiskState, DiskStep, OnFatal};
 pub use self::error::StoreError;
 pub use self::maintenance::{BackupReport, Compacted, Maintenance, mend};

@@ -19,6 +19,7 @@ mod failure;
 mod field_error;
 pub mod foreign;
 mod forget_scope;
+mod host_view;
 mod ids;
 mod job;
 mod json_text;
@@ -68,6 +69,7 @@ pub use explained::{ExplainedOperation, RecordFate, ReturnedRecord};
 pub use failure::{ProviderError, Refusal, STORE_UNAVAILABLE, cut_message};
 pub use field_error::FieldError;
 pub use forget_scope::{ForgetScopeRequest, ForgottenScope};
+pub use host_view::HostView;
 pub use ids::{
     AgentId, BindingId, BindingKey, CompanyId, DeliveryId, IdError, OperationId, ProviderKey,
     RecordId, TextId, check_id,

@@ -2,11 +2,12 @@
 //! request, and any may end at any moment.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use memhost_postgres::testing;
@@ -220,6 +221,8 @@ fn states(at: &Host) -> HashMap<String, usize> {
 /// acknowledged and what was not.
 struct Writer {
     stop: Arc<AtomicBool>,
+    /// How many were acknowledged so far.
+    done: Arc<AtomicUsize>,
     thread: std::thread::JoinHandle<Written>,
 }
 
@@ -236,7 +239,8 @@ impl Writer {
     /// With keys, each capture is sent until it is acknowledged.
     fn start(url: &str, name: &'static str, with_keys: bool) -> Self {
         let (stop, url) = (Arc::new(AtomicBool::new(false)), url.to_owned());
-        let stopping = Arc::clone(&stop);
+        let done = Arc::new(AtomicUsize::new(0));
+        let (stopping, counted) = (Arc::clone(&stop), Arc::clone(&done));
         let thread = std::thread::spawn(move || {
             let mut written = Written::default();
             let mut number = 0;
@@ -249,6 +253,7 @@ impl Writer {
                     match send(&url, CAPTURE, Some(&capture(&text)), key.as_deref()) {
                         Some((200..300, _)) => {
                             written.acknowledged.push(text.clone());
+                            counted.fetch_add(1, Ordering::Relaxed);
                             written.longest = written.longest.max(begun.elapsed());
                             break;
                         }
@@ -268,7 +273,17 @@ impl Writer {
             }
             written
         });
-        Self { stop, thread }
+        Self { stop, done, thread }
+    }
+
+    /// Waits until so many more are acknowledged.
+    fn more(&self, count: usize) {
+        let wanted = self.done.load(Ordering::Relaxed) + count;
+        let until = Instant::now() + Duration::from_secs(60);
+        while self.done.load(Ordering::Relaxed) < wanted {
+            assert!(Instant::now() < until, "nothing is acknowledged any more");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     fn stop(self) -> Written {
@@ -314,10 +329,12 @@ fn any_host_takes_any_request_and_one_that_is_killed_is_replaced() {
     // The first one that was started leads.
     let (plain, keyed) =
         (Writer::start(&second.url, "plain", false), Writer::start(&third.url, "keyed", true));
-    std::thread::sleep(Duration::from_secs(2));
+    plain.more(15);
+    keyed.more(15);
     first.child.kill().unwrap();
     first.child.wait().unwrap();
-    std::thread::sleep(Duration::from_secs(9));
+    plain.more(15);
+    keyed.more(15);
     let (plain, keyed) = (plain.stop(), keyed.stop());
     // What was being done when its host ended is not known. Everything else waits for the next one.
     let after: Vec<_> = keyed.acknowledged.iter().chain(&plain.acknowledged).cloned().collect();
@@ -348,12 +365,22 @@ fn a_host_that_was_paused_answers_nothing_old() {
     let moved = capture("The key of the harbour is with the captain");
     let (status, answer) = second.send(CAPTURE, Some(&moved), Some("moved")).unwrap();
     assert_eq!(status, 200, "{answer}");
-    let url = first.url.clone();
     // Sent while it is paused: it reads the request when it goes on.
-    let asked = std::thread::spawn(move || send(&url, QUERY, Some(&query("harbour")), None));
-    std::thread::sleep(Duration::from_millis(500));
+    let body = query("harbour").to_string();
+    let address = first.url.trim_start_matches("http://");
+    let mut asking = TcpStream::connect(address).unwrap();
+    let request = format!(
+        "POST {QUERY} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {TOKEN}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    asking.write_all(request.as_bytes()).unwrap();
     first.signal(Signal::CONT);
-    let (status, answer) = asked.join().unwrap().expect("no answer");
+    let mut said = String::new();
+    asking.read_to_string(&mut said).unwrap();
+    let (head, body) = said.split_once("\r\n\r\n").unwrap();
+    let status: u16 = head.split(' ').nth(1).unwrap().parse().unwrap();
+    let answer: Value = serde_json::from_str(body).unwrap();
     match status {
         200 => assert_eq!(with(&answer, "harbour"), 2, "{answer}"),
         _ => assert_eq!(status, 503, "{answer}"),
@@ -379,12 +406,13 @@ fn a_leader_that_is_killed_and_started_again_at_its_address_refuses_nobody() {
     let second = cluster.start("b");
     first.fine(CAPTURE, Some(&capture("The letters are kept in the north archive")));
     let writer = Writer::start(&second.url, "plain", false);
-    std::thread::sleep(Duration::from_secs(1));
+    writer.more(10);
     first.child.kill().unwrap();
     first.child.wait().unwrap();
     let again = start();
     let own = Writer::start(&again.url, "own", false);
-    std::thread::sleep(Duration::from_secs(7));
+    own.more(10);
+    writer.more(10);
     let (written, own) = (writer.stop(), own.stop());
     assert!(written.others.iter().all(|(status, _)| *status == 500), "{:?}", written.others);
     assert!(written.others.len() <= 1, "{:?}", written.others);
@@ -401,10 +429,10 @@ fn a_host_that_is_stopped_hands_over_without_a_failed_request() {
     let (mut first, second) = (cluster.start("a"), cluster.start("b"));
     first.fine(CAPTURE, Some(&capture("The letters are kept in the north archive")));
     let writer = Writer::start(&second.url, "plain", false);
-    std::thread::sleep(Duration::from_secs(1));
+    writer.more(10);
     first.signal(Signal::TERM);
     assert!(first.child.wait().unwrap().success());
-    std::thread::sleep(Duration::from_secs(4));
+    writer.more(10);
     let written = writer.stop();
     assert!(written.others.is_empty(), "{:?}", written.others);
     assert!(written.longest < Duration::from_secs(10), "{:?}", written.longest);

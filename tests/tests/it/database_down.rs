@@ -5,6 +5,7 @@
 use memhost_postgres::testing;
 use memhost_server::Method;
 use memhost_tests::TestHost;
+use memhost_tests::faults::Faults;
 use serde_json::{Value, json};
 use tokio_postgres::Client;
 
@@ -129,4 +130,39 @@ async fn a_host_that_lost_a_company_writes_nothing_and_says_when_to_come_back() 
     for (word, count) in [("seal", 1), ("whale", 0), ("crab", 1)] {
         assert_eq!(found(api, word).await, count, "{word}");
     }
+}
+
+/// Wherever in a call the storage goes away: what was written before is not called undone, or a
+/// repeated key would write it twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_writes_once_wherever_in_a_call_the_storage_goes_away() {
+    let (faults, wrap) = Faults::new();
+    let host = TestHost::with(&[], |options| options.wrap_store = Some(wrap)).await.unwrap();
+    let api = Api::new(&host);
+    // Without a directory the built-in provider has its files in storage.
+    let grants = json!({"storageBytes": 64 << 20});
+    let binding = json!({
+        "key": "stored", "providerKey": "local-markdown", "grants": grants, "default": true,
+    });
+    api.post("/control/v1/companies/acme/bindings", &binding).await.fine();
+    api.capture("acme", "The seal sleeps on the rock.").await.fine();
+    let (mut refused, mut unknown) = (0, 0);
+    for calls in 0.. {
+        let body = capture(&format!("The whale number{calls} sings in the bay.")).to_string();
+        let key = format!("key-{calls}");
+        let key = [("idempotency-key", key.as_str())];
+        faults.lose_storage_after(Some(calls));
+        let first = api.send(Method::Post, CAPTURE, Some(body.clone()), &key).await;
+        faults.lose_storage_after(None);
+        let again = api.send(Method::Post, CAPTURE, Some(body), &key).await;
+        let texts = api.query("acme", &format!("number{calls}")).await;
+        let count = texts.iter().filter(|text| text.contains(&format!("number{calls} "))).count();
+        assert!(count <= 1, "{calls} calls: {count} times, {} and {}", first.status, again.status);
+        match first.status {
+            503 => refused += 1,
+            502 => unknown += 1,
+            _ => break,
+        }
+    }
+    assert!(refused > 0 && unknown > 0, "{refused} were undone, {unknown} unknown");
 }

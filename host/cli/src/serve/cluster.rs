@@ -10,7 +10,8 @@ use crate::output::line;
 use crate::{CliError, Result, context};
 use memhost_core::{DatabaseError, Leadership, Service, ServiceOptions, Term, compile_ahead};
 use memhost_server::{
-    self as server, Address, AdminToken, ClusterOptions, Endpoint, ServerOptions, Surfaces,
+    self as server, Address, AdminToken, ClusterOptions, Endpoint, ServeError, ServerOptions,
+    Surfaces,
 };
 
 /// How long this host may take to be reached at its own URL.
@@ -75,8 +76,11 @@ impl Place {
             return Err(CliError::input("--peer-listen", message));
         }
         let bound = Endpoint::bind(&Address::Tcp(address), Surfaces::All).await;
-        let bound = bound.map_err(|error| {
-            CliError::host(error.to_string().replace("--listen", "--peer-listen"))
+        let bound = bound.map_err(|error| match error {
+            ServeError::Bind { address, message } => CliError::Host(format!(
+                "cannot listen on {address}: {message}; choose another one with --peer-listen"
+            )),
+            error => CliError::host(error),
         })?;
         let url = self.url.unwrap_or_else(|| bound.address().to_string());
         let url = url.trim_end_matches('/').to_owned();

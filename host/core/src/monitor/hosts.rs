@@ -1,35 +1,11 @@
 //! The hosts on one database.
 
 use async_recursion::async_recursion as boxed;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 use super::{Check, Monitor};
 use memhost_store::StoreError;
 use memhost_tenancy::ServiceError;
-use memhost_types::counted;
-
-/// One of the hosts on a database.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct HostView {
-    /// The id that it got when it was started.
-    pub id: Uuid,
-    /// Its name.
-    pub name: String,
-    /// Where the others reach it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub peer_url: Option<String>,
-    /// The program's version.
-    pub version: String,
-    /// Whether it leads: it serves all companies, and the others pass requests on to it.
-    pub is_leader: bool,
-    /// Whether it has renewed its lease in time.
-    pub is_up: bool,
-    /// Seconds since it was started.
-    pub up_seconds: i64,
-}
+use memhost_types::{HostView, counted};
 
 impl Monitor {
     /// The hosts on the database that were there in the last ten minutes, by name. A host with an
@@ -44,17 +20,7 @@ impl Monitor {
 
     async fn listed(&self) -> Result<Vec<HostView>, StoreError> {
         let Some(membership) = &self.membership else { return Ok(Vec::new()) };
-        let all = membership.hosts().await?.into_iter();
-        let views = all.map(|host| HostView {
-            id: host.id,
-            name: host.name,
-            peer_url: host.peer_url,
-            version: host.version,
-            is_leader: host.is_leader,
-            is_up: host.lease_ms > 0,
-            up_seconds: host.up_s,
-        });
-        Ok(views.collect())
+        membership.hosts().await
     }
 
     /// Warns where no other host could take this one's place, or one of them is gone.

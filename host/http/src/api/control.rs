@@ -13,10 +13,10 @@ use crate::{
     Authorized, Body, Company, Failure, HostAuthorized, Json, NoContent, PathParam, Problem, Query,
     SecretName, permission,
 };
-use memhost_core::{Check, HostView, PluginView, SecretView, Service, SetSecret};
+use memhost_core::{Check, PluginView, SecretView, Service, SetSecret};
 use memhost_types::schema::cursor;
 use memhost_types::{
-    ActivityPage, CompanyId, ExplainedOperation, Operation, OperationFilter, OperationId,
+    ActivityPage, CompanyId, ExplainedOperation, HostView, Operation, OperationFilter, OperationId,
     OperationPage, limits,
 };
 

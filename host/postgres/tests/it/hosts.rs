@@ -13,13 +13,18 @@ use memhost_types::{OperationKind, Outcome};
 use crate::proxy::{Proxy, Trouble};
 use crate::server;
 
+fn host_key(value: &str) -> Agreed {
+    let advice = "name it with --host-key-file";
+    Agreed { name: "host key", value: value.to_owned(), is_fixed: true, advice }
+}
+
 fn options(name: &str) -> JoinOptions {
     JoinOptions {
         name: name.to_owned(),
         peer_url: Some(format!("http://{name}:1")),
         version: "1".to_owned(),
         token: "same".to_owned(),
-        agreed: vec![Agreed::fixed("host key", "same".to_owned())],
+        agreed: vec![host_key("same")],
     }
 }
 
@@ -200,7 +205,6 @@ fn an_outage_of_the_database_moves_nothing() {
             assert!(begun.elapsed() < LEASE * 2, "a lease lasts without the database");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        tokio::time::sleep(Duration::from_secs(1)).await;
         assert!(!second.should_lead(second.leader().borrow().as_ref()));
         allow(true).await;
         let end = Instant::now() + LEASE + Duration::from_secs(1);
@@ -222,10 +226,7 @@ fn a_host_that_cannot_be_beside_the_others_does_not_join() {
     server::runtime().block_on(async {
         let Some(address) = server::database().await else { return };
         let first = join(&address, "first").await;
-        let other_key = JoinOptions {
-            agreed: vec![Agreed::fixed("host key", "another".to_owned())],
-            ..options("second")
-        };
+        let other_key = JoinOptions { agreed: vec![host_key("another")], ..options("second") };
         let refused = Membership::join(&address, other_key).await.err().unwrap();
         assert!(matches!(refused, OpenError::Differs { .. }), "{refused}");
         assert!(refused.to_string().contains("--host-key-file"), "{refused}");

@@ -28,11 +28,11 @@ use memhost_http::{Problem, ProblemCode, is_read, only_reads};
 
 /// How long a request waits for a host that leads. Another host takes over within 5 seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a host that leads no more may take to answer.
+/// How long to wait for a host's answer once another host leads.
 const LAST_WORD: Duration = Duration::from_millis(500);
-/// How long to wait before a host is asked again that did not answer.
+/// The pause before a host that did not answer is asked again.
 const AGAIN: Duration = Duration::from_millis(100);
-/// How long a balancer waits for an answer.
+/// How long `/readyz` may take.
 const READY_WITHIN: Duration = Duration::from_secs(1);
 /// The longest body that is kept for another try, in bytes.
 const MOST_KEPT: u64 = 64 << 10;

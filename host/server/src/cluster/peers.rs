@@ -1,6 +1,5 @@
 //! Connections to other hosts, and requests on them.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -17,9 +16,15 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 /// Connections to one host that are kept for the next request.
 const MOST_KEPT: usize = 256;
 
-/// Connections that wait for a request, by the address of their host.
+/// Connections to the host that leads, which wait for a request.
 #[derive(Default)]
-pub(super) struct Peers(Mutex<HashMap<String, Vec<SendRequest<Body>>>>);
+pub(super) struct Peers(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    peer_url: String,
+    senders: Vec<SendRequest<Body>>,
+}
 
 /// Why a request has no answer.
 pub(super) enum NotAnswered {
@@ -68,23 +73,23 @@ impl Peers {
     }
 
     fn kept(&self, peer_url: &str) -> Option<SendRequest<Body>> {
-        let mut all = self.0.lock();
-        let kept = all.get_mut(peer_url)?;
-        kept.retain(|sender| !sender.is_closed());
+        let mut kept = self.0.lock();
+        if kept.peer_url != peer_url {
+            return None;
+        }
+        kept.senders.retain(|sender| !sender.is_closed());
         // One whose answer is still being read is not ready.
-        let place = kept.iter().rposition(SendRequest::is_ready)?;
-        Some(kept.swap_remove(place))
+        let place = kept.senders.iter().rposition(SendRequest::is_ready)?;
+        Some(kept.senders.swap_remove(place))
     }
 
     fn keep(&self, peer_url: &str, sender: SendRequest<Body>) {
-        let mut all = self.0.lock();
-        if !all.contains_key(peer_url) {
-            // Whoever leads is asked, and nobody else.
-            all.clear();
+        let mut kept = self.0.lock();
+        if kept.peer_url != peer_url {
+            *kept = Kept { peer_url: peer_url.to_owned(), senders: Vec::new() };
         }
-        let kept = all.entry(peer_url.to_owned()).or_default();
-        if kept.len() < MOST_KEPT {
-            kept.push(sender);
+        if kept.senders.len() < MOST_KEPT {
+            kept.senders.push(sender);
         }
     }
 }

@@ -1,0 +1,26 @@
+//! The hosts that share a database.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// One of the hosts on a database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HostView {
+    /// The id that it got when it was started.
+    pub id: Uuid,
+    /// Its name.
+    pub name: String,
+    /// Where the others reach it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_url: Option<String>,
+    /// The program's version.
+    pub version: String,
+    /// Whether it leads: it serves all companies, and the others pass requests on to it.
+    pub is_leader: bool,
+    /// Whether it has renewed its lease in time.
+    pub is_up: bool,
+    /// Seconds since it was started.
+    pub up_seconds: i64,
+}
