@@ -17,6 +17,7 @@ mod coordination;
 mod costs;
 mod error;
 mod facets;
+mod find;
 mod heartbeat;
 mod homes;
 mod hosts;

@@ -8,11 +8,8 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use tokio_postgres::types::ToSql;
 
-use crate::company::Company;
-use crate::facets::column;
-use crate::page::up_to;
 use crate::place::{behind, kind};
-use crate::store::{Inner, PostgresStore};
+use crate::store::PostgresStore;
 use crate::sums::key_of_day;
 use memhost_store::{
     Commit, LogPage, OperationLog, StoreError, Table, TableWrite, check_sum_row, decode, encode,
@@ -101,17 +98,13 @@ impl OperationLog for PostgresStore {
         let Some(home) = self.0.find(company).await? else { return Ok(LogPage::default()) };
         let _reading = home.read();
         let before = before.unwrap_or(u64::MAX);
-        let (stored, is_all) = self.0.find_operations(&home, filter, before, limit).await?;
-        let first = stored.last().map(|(number, _)| *number);
-        let mut found: BTreeMap<u64, Operation> = BTreeMap::new();
-        for (number, operation) in stored {
-            found.insert(number, operation);
-        }
+        let (stored, seen_to) = self.0.find_operations(home.id, filter, before, limit).await?;
+        let mut found: BTreeMap<u64, Operation> = stored.into_iter().collect();
         {
             let state = home.state.lock();
             state.alive()?;
-            // What is below the last one of the database belongs to later pages.
-            let from = if is_all { 0 } else { first.unwrap_or(0) };
+            // What is below the last one that was looked at belongs to later pages.
+            let from = seen_to.unwrap_or(0);
             for (number, one) in state.operations.range(from..before.max(from)) {
                 found.insert(*number, Operation::clone(&one.operation));
             }
@@ -129,9 +122,7 @@ impl OperationLog for PostgresStore {
             bytes += encode("operation", &operation)?.len();
             page.operations.push(operation);
         }
-        if !is_all {
-            page.next_before = first;
-        }
+        page.next_before = seen_to;
         Ok(page)
     }
 
@@ -238,116 +229,14 @@ fn first_microsecond(moment: Timestamp) -> i64 {
     cut.saturating_add(i64::from(!is_whole))
 }
 
-fn whole(number: u64) -> i64 {
+pub(crate) fn whole(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn number(stored: i64) -> u64 {
+pub(crate) fn number(stored: i64) -> u64 {
     u64::try_from(stored).unwrap_or(0)
 }
 
-fn number_in(row: &tokio_postgres::Row, column: usize) -> u64 {
+pub(crate) fn number_in(row: &tokio_postgres::Row, column: usize) -> u64 {
     number(row.get(column))
-}
-
-impl Inner {
-    /// Operations of the database that match, newest first, and whether there are no more.
-    async fn find_operations(
-        &self,
-        home: &Company,
-        filter: &OperationFilter,
-        before: u64,
-        limit: usize,
-    ) -> Result<(Vec<(u64, Operation)>, bool), StoreError> {
-        let mut wanted = Wanted::of(home.id, before);
-        wanted.filter(filter);
-        let sql = wanted.sql(limit);
-        let values: Vec<&(dyn ToSql + Sync)> =
-            wanted.values.iter().map(|value| &**value as &(dyn ToSql + Sync)).collect();
-        let rows = self.ask("reading", &sql, &values).await?;
-        let bytes: usize = rows.iter().map(|row| row.get::<_, &[u8]>(1).len()).sum();
-        let is_all = rows.len() <= limit && bytes <= MAX_PAGE_BYTES;
-        let mut found = Vec::with_capacity(rows.len());
-        for row in rows {
-            found.push((number_in(&row, 0), decode("operation", row.get(1))?));
-        }
-        Ok((found, is_all))
-    }
-}
-
-/// A question for operations.
-struct Wanted {
-    conditions: Vec<String>,
-    values: Vec<Box<dyn ToSql + Sync + Send>>,
-}
-
-impl Wanted {
-    fn of(company: i64, before: u64) -> Self {
-        let mut wanted = Self { conditions: Vec::new(), values: Vec::new() };
-        wanted.and("company =", company);
-        wanted.and("number <", whole(before));
-        wanted
-    }
-
-    fn and(&mut self, condition: &str, value: impl ToSql + Sync + Send + 'static) {
-        self.values.push(Box::new(value));
-        self.conditions.push(format!("{condition} ${}", self.values.len()));
-    }
-
-    fn text(&mut self, name: &str, value: Option<&str>) {
-        if let Some(value) = value {
-            self.and(&format!("{name} ="), column(value));
-        }
-    }
-
-    fn one_of(&mut self, name: &str, value: Option<&str>) {
-        if let Some(value) = value {
-            self.and(&format!("{name} @>"), vec![column(value)]);
-        }
-    }
-
-    fn filter(&mut self, filter: &OperationFilter) {
-        self.text("agent", filter.agent_id.as_deref());
-        self.text("project", filter.project_id.as_deref());
-        self.text("session", filter.session_key.as_deref());
-        self.text("binding_key", filter.binding_key.as_ref().map(|key| key.as_str()));
-        self.text("hook", filter.hook_kind.as_ref().map(|kind| kind.as_str()));
-        self.text("source", filter.source_kind.map(|kind| kind.as_str()));
-        self.text("kind", filter.kind.map(|kind| kind.as_str()));
-        self.text("outcome", filter.outcome.map(|outcome| outcome.as_str()));
-        self.one_of("issues", filter.issue_id.as_deref());
-        self.one_of("runs", filter.run_id.as_deref());
-        match &filter.provider_record_id {
-            // Beside a record it is the record's provider, and not the one that was called.
-            Some(id) => self.one_of("records", Some(id.as_str())),
-            None => self.text("provider", filter.provider_key.as_ref().map(|key| key.as_str())),
-        }
-        if let Some(id) = filter.binding_id {
-            self.and("binding_id =", id.0);
-        }
-        if let Some(since) = filter.since {
-            self.and("started_us >=", since.as_microsecond());
-        }
-        if let Some(until) = filter.until {
-            // What began within the same microsecond is compared as it is.
-            self.and("started_us <=", until.as_microsecond());
-        }
-        if filter.keeps_text {
-            self.conditions.push("keeps_text".to_owned());
-        }
-    }
-
-    /// One more than the limit says that there is a next page. Records are read until they are
-    /// large together.
-    fn sql(&mut self, limit: usize) -> String {
-        let conditions = self.conditions.join(" AND ");
-        self.values.push(Box::new(whole(limit as u64).saturating_add(1)));
-        let count = self.values.len();
-        self.values.push(Box::new(whole(MAX_PAGE_BYTES as u64)));
-        let wanted = format!(
-            "SELECT number, record FROM operations WHERE {conditions} ORDER BY number DESC \
-             LIMIT ${count}"
-        );
-        up_to(self.values.len(), ("number", "record"), "DESC", &wanted)
-    }
 }

@@ -89,6 +89,37 @@ pub(crate) struct Inner {
     pub(crate) locks: LocalLocks,
 }
 
+/// Which plan PostgreSQL is to make. What it knows about most companies is wrong about a large one,
+/// and about how a condition narrows what another one finds.
+#[derive(Clone, Copy)]
+pub(crate) enum Plan {
+    /// The one that it thinks the best.
+    Any,
+    /// It reads an index in its order and sorts nothing.
+    InOrder,
+    /// It reads all that an index of arrays finds.
+    Several,
+}
+
+impl Plan {
+    fn begin(self) -> Option<&'static str> {
+        match self {
+            Self::Any => None,
+            Self::InOrder => Some(
+                "BEGIN READ ONLY; SET LOCAL plan_cache_mode = force_generic_plan; \
+                 SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; \
+                 SET LOCAL enable_sort = off; SET LOCAL enable_hashjoin = off; \
+                 SET LOCAL enable_mergejoin = off",
+            ),
+            Self::Several => Some(
+                "BEGIN READ ONLY; SET LOCAL plan_cache_mode = force_generic_plan; \
+                 SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; \
+                 SET LOCAL enable_mergejoin = off",
+            ),
+        }
+    }
+}
+
 impl PostgresStore {
     /// Opens a store, and brings the schema up to date. Call it in a runtime of tokio, which drives
     /// the connections.
@@ -138,11 +169,22 @@ impl Inner {
         sql: &str,
         values: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, StoreError> {
+        self.ask_by(Plan::Any, action, sql, values).await
+    }
+
+    /// The same, with a plan of one kind.
+    pub(crate) async fn ask_by(
+        &self,
+        plan: Plan,
+        action: &'static str,
+        sql: &str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, StoreError> {
         let until = Instant::now() + PATIENCE;
         let mut tries = 0;
         loop {
             tries += 1;
-            match self.ask_once(action, sql, values, until).await {
+            match self.ask_once((action, plan), sql, values, until).await {
                 Err(StoreError::Unavailable { .. }) if tries < TRIES && Instant::now() < until => {}
                 answer => return answer,
             }
@@ -151,7 +193,7 @@ impl Inner {
 
     async fn ask_once(
         &self,
-        action: &'static str,
+        (action, plan): (&'static str, Plan),
         sql: &str,
         values: &[&(dyn ToSql + Sync)],
         until: Instant,
@@ -163,7 +205,16 @@ impl Inner {
         }
         let asking = async {
             let statement = client.prepare_cached(sql).await?;
-            client.query(&statement, values).await
+            let Some(begin) = plan.begin() else { return client.query(&statement, values).await };
+            // All three are sent before the first is answered.
+            let (begun, rows, ended) = tokio::join!(
+                client.batch_execute(begin),
+                client.query(&statement, values),
+                client.batch_execute("COMMIT"),
+            );
+            begun?;
+            ended?;
+            rows
         };
         match timeout_at(until, asking).await {
             Ok(answer) => answer.map_err(failed(action)),

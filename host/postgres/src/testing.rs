@@ -1,6 +1,5 @@
 //! For tests: a PostgreSQL of this process, with a database for each of them.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -90,6 +89,23 @@ fn server() -> Option<&'static Server> {
     SERVER.get_or_init(start).as_ref()
 }
 
+/// The length of the server's log, in bytes.
+///
+/// # Panics
+/// Where it has none.
+pub fn log_len() -> usize {
+    log_from(0).len()
+}
+
+/// What the server has logged from a byte on.
+///
+/// # Panics
+/// Where it has no log.
+pub fn log_from(begin: usize) -> String {
+    let log = std::fs::read(server().unwrap().directory.join("log")).unwrap();
+    String::from_utf8_lossy(&log[begin..]).into_owned()
+}
+
 /// A connection that belongs to no store.
 ///
 /// # Panics
@@ -104,10 +120,7 @@ pub async fn client(address: &str) -> Client {
             }
             Err(error) => {
                 if Instant::now() > until {
-                    let mut log = String::new();
-                    let path = server().unwrap().directory.join("log");
-                    std::fs::File::open(path).unwrap().read_to_string(&mut log).unwrap();
-                    panic!("{error}\n{log}");
+                    panic!("{error}\n{}", log_from(0));
                 }
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }

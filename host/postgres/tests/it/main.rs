@@ -4,6 +4,7 @@
 
 mod attacks;
 mod homes;
+mod filters;
 mod hosts;
 mod lanes;
 mod model;

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use memhost_postgres::{PostgresOptions, PostgresStore};
 use tokio::runtime::Runtime;
 
-pub(crate) use memhost_postgres::testing::{client, database};
+pub(crate) use memhost_postgres::testing::{client, database, log_from, log_len};
 
 /// The runtime of all connections of these tests.
 pub(crate) fn runtime() -> &'static Runtime {
