@@ -25,6 +25,10 @@ postgres *ARGS:
 cluster SECONDS="600":
     MEMHOST_CLUSTER_SECONDS={{SECONDS}} cargo test -p memhost-tests --test it --locked -- --nocapture cluster_checker::
 
+# Filters over a large operation log in PostgreSQL: pages touched, times. Ten million operations take some minutes to make.
+filters ROWS="10000000":
+    MEMHOST_FILTER_ROWS={{ROWS}} cargo test -p memhost-postgres --test it --locked -- --nocapture filters::
+
 # The providers that the host does not embed, as components for a plugins directory.
 providers:
     cargo build --locked --profile guest --target wasm32-wasip2 \

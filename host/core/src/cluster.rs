@@ -10,11 +10,14 @@ use uuid::Uuid;
 use crate::error::OpenError;
 use crate::keys::Keys;
 use crate::options::ServiceOptions;
+use crate::shared_plugins::SharedPlugins;
 use memhost_postgres::{Agreed, JoinOptions, Membership};
 use memhost_registry::secrets::{VaultError, key_from_env_or_file};
 
 /// The file of a shared directory's id.
 const SHARED_ID: &str = ".memhost-id";
+/// The file of a data directory's id. A copy of the directory must not have it.
+const HOST_ID: &str = "host.id";
 
 /// A host that has joined those on one database.
 pub struct Joined {
@@ -24,6 +27,8 @@ pub struct Joined {
     pub peers: [u8; 32],
     /// The id of the memory that they share.
     pub store_id: Uuid,
+    /// The plugins that they share.
+    pub plugins: Arc<SharedPlugins>,
     /// The data directory is this process's.
     _lock: File,
 }
@@ -75,9 +80,11 @@ impl ServiceOptions {
                          hosts to change it",
             },
         ];
+        let place = place(data_dir)?;
         let options = JoinOptions {
             name,
             peer_url,
+            place,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             // Who reads the database must not be able to guess it.
             token: blake3::keyed_hash(&keys.peers(), token).to_hex().to_string(),
@@ -85,8 +92,11 @@ impl ServiceOptions {
         };
         let database = self.database.as_deref().unwrap_or_default();
         let membership = Arc::new(Membership::join(database, options).await?);
+        let directories = (data_dir.as_path(), self.plugins_dir.as_deref());
+        let trust = self.trust.clone();
+        let plugins = SharedPlugins::open(Arc::clone(&membership), place, directories, trust)?;
         let (peers, store_id) = (keys.peers(), keys.store_id());
-        Ok(Joined { membership, peers, store_id, _lock: lock })
+        Ok(Joined { membership, peers, store_id, plugins: Arc::new(plugins), _lock: lock })
     }
 
     /// Makes the data directory where it is missing.
@@ -121,6 +131,26 @@ pub(crate) fn make_data_dir(data_dir: &Path) -> Result<(), OpenError> {
         .map_err(|error| OpenError::directory("making", data_dir, error))
 }
 
+/// The id of a data directory, made where it is missing.
+fn place(data_dir: &Path) -> Result<Uuid, OpenError> {
+    let path = data_dir.join(HOST_ID);
+    let failed = |error: &dyn std::fmt::Display| OpenError::directory("reading", &path, error);
+    match id_of(&path).map_err(|error| failed(&error))?.trim().parse() {
+        Ok(place) => Ok(place),
+        Err(error) => Err(failed(&error)),
+    }
+}
+
+/// The id in a file, which is made where it is missing.
+fn id_of(path: &Path) -> std::io::Result<String> {
+    let made = Uuid::new_v4().to_string();
+    match memhost_files::durable::write_new(path, made.as_bytes(), 0o600) {
+        Ok(()) => Ok(made),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => fs::read_to_string(path),
+        Err(error) => Err(error),
+    }
+}
+
 /// The id of a directory that all hosts share, made where it is missing. It is in the directory, so
 /// a host that sees another directory is told.
 fn shared_id(directory: &Path) -> Result<String, OpenError> {
@@ -129,13 +159,5 @@ fn shared_id(directory: &Path) -> Result<String, OpenError> {
         message: message.to_string(),
     };
     memhost_files::durable::create_directory(directory, 0o700).map_err(|error| failed(&error))?;
-    let path = directory.join(SHARED_ID);
-    let made = Uuid::new_v4().to_string();
-    match memhost_files::durable::write_new(&path, made.as_bytes(), 0o600) {
-        Ok(()) => Ok(made),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            fs::read_to_string(&path).map_err(|error| failed(&error))
-        }
-        Err(error) => Err(failed(&error)),
-    }
+    id_of(&directory.join(SHARED_ID)).map_err(|error| failed(&error))
 }

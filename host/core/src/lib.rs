@@ -15,6 +15,7 @@ mod options;
 mod own;
 mod permissions;
 mod service;
+mod shared_plugins;
 
 pub use backup::{BackupRequest, BackupView, check_backup, end_quiet, restore_backup};
 pub use cluster::Joined;
@@ -57,3 +58,4 @@ pub use memhost_transfer::{
 pub use monitor::{Check, Health, MetricSource, Monitor, ReadingGauges};
 pub use options::{Leadership, ServiceOptions, WrapStore};
 pub use service::{Service, compile_ahead};
+pub use shared_plugins::SharedPlugins;

@@ -11,6 +11,7 @@ use crate::keys::Keys;
 use crate::monitor::Monitor;
 use crate::options::ServiceOptions;
 use crate::own::Own;
+use crate::shared_plugins::directory_of_others;
 use crate::{caches, permissions};
 use memhost_access::{Attached, Section, Tokens, WritePolicy};
 use memhost_background::Background;
@@ -24,7 +25,7 @@ use memhost_queues::waiting::WaitingRecords;
 use memhost_queues::{Deliveries, Jobs, RetryPolicy, Reviews};
 use memhost_records::Records;
 use memhost_registry::bindings::Bindings;
-use memhost_registry::plugins::{Plugins, PluginsOptions, Trust};
+use memhost_registry::plugins::{Plugins, PluginsOptions};
 use memhost_registry::secrets::{SecretStore, Vault};
 use memhost_registry::versions::ServingBindings;
 use memhost_registry::{ActivityLog, CompanyRegister};
@@ -146,8 +147,7 @@ impl Service {
         let (clock, log) = (Arc::clone(&options.clock), Arc::clone(&activity));
         let bindings = Arc::new(Bindings::open(Arc::clone(&store), clock, log).await?);
         let tokens = Arc::new(Tokens::open(Arc::clone(&store), Arc::clone(&options.clock)).await?);
-        let plugins =
-            open_plugins(&sandbox, cache, &data_dir, options.plugins_dir, options.trust).await?;
+        let plugins = open_plugins(&sandbox, cache, &options).await?;
         let serving = Arc::new(ServingBindings::new(
             sandbox.clone(),
             Arc::clone(&plugins),
@@ -317,8 +317,7 @@ pub async fn compile_ahead(options: &ServiceOptions) -> Result<(), OpenError> {
     make_data_dir(data_dir)?;
     let keys = Keys::open(data_dir, options.host_key_file.as_deref())?;
     let cache = open_cache(data_dir, options.compiled_dir.as_deref(), &keys)?;
-    let (directory, trust) = (options.plugins_dir.clone(), options.trust.clone());
-    let plugins = open_plugins(&sandbox, cache, data_dir, directory, trust).await?;
+    let plugins = open_plugins(&sandbox, cache, options).await?;
     plugins.begin().await;
     plugins.idle().await;
     Ok(())
@@ -335,11 +334,10 @@ fn shared_cache(directory: &Path) -> Result<CacheKey, Box<dyn std::error::Error>
 async fn open_plugins(
     sandbox: &Sandbox,
     cache: CacheKey,
-    data_dir: &Path,
-    named: Option<PathBuf>,
-    trust: Trust,
+    options: &ServiceOptions,
 ) -> Result<Arc<Plugins>, OpenError> {
-    let directory = match named {
+    let data_dir = &options.data_dir;
+    let directory = match options.plugins_dir.clone() {
         Some(directory) => directory,
         None => {
             let directory = data_dir.join("plugins");
@@ -348,6 +346,12 @@ async fn open_plugins(
             directory
         }
     };
-    let options = PluginsOptions { directory, components: data_dir.join("components"), trust };
+    let of_others = options.database.as_ref().map(|_| directory_of_others(data_dir)).transpose()?;
+    let options = PluginsOptions {
+        directory,
+        of_others,
+        components: data_dir.join("components"),
+        trust: options.trust.clone(),
+    };
     Ok(Plugins::open(sandbox, cache, options).await?)
 }

@@ -34,6 +34,8 @@ pub struct JoinOptions {
     pub peer_url: Option<String>,
     /// The program's version.
     pub version: String,
+    /// The id of its data directory.
+    pub place: Uuid,
     /// A digest of the operator's token, which all hosts that run at a time have alike.
     pub token: String,
     /// Values that all hosts must have alike. The first host sets them.
@@ -90,8 +92,8 @@ impl Connection {
         let beat = client
             .prepare(&format!(
                 "WITH beat AS (\
-                   INSERT INTO hosts (id, name, peer_url, version, token, expires_at) \
-                   VALUES ($1, $2, $3, $4, $6, clock_timestamp() + {term}) \
+                   INSERT INTO hosts (id, name, peer_url, version, token, place, expires_at) \
+                   VALUES ($1, $2, $3, $4, $6, $7, clock_timestamp() + {term}) \
                    ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at) \
                  SELECT h.host, h.token, o.name, o.peer_url, \
                    (extract(epoch FROM o.expires_at - clock_timestamp()) * 1000)::bigint \
@@ -176,8 +178,9 @@ impl Heartbeat {
         connection: &mut Option<Connection>,
     ) -> Result<(Option<Leader>, Option<Duration>), tokio_postgres::Error> {
         let Connection { client, beat } = self.connect(address, connection).await?;
-        let JoinOptions { name, peer_url, version, token, .. } = &self.options;
-        let values: [&(dyn ToSql + Sync); 6] = [&self.id, name, peer_url, version, &HOST, token];
+        let JoinOptions { name, peer_url, version, token, place, .. } = &self.options;
+        let values: [&(dyn ToSql + Sync); 7] =
+            [&self.id, name, peer_url, version, &HOST, token, place];
         let row = client.query_opt(beat, &values).await?;
         Ok(row.map_or((None, None), |row| self.read(&row)))
     }

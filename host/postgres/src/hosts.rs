@@ -20,6 +20,7 @@ use crate::error::{OpenError, PATIENCE, failed, no_answer, said};
 use crate::heartbeat::{Agreed, Heartbeat, JoinOptions, Leader};
 use crate::lease::HostLease;
 use crate::place::HOST;
+use crate::shelf::Shelf;
 use memhost_store::StoreError;
 use memhost_types::HostView;
 
@@ -45,11 +46,13 @@ pub struct Term {
 struct Conflict {
     host: String,
     has_another_token: bool,
+    is_at_our_place: bool,
 }
 
 /// A host among those on one database, until it leaves.
 pub struct Membership {
     id: Uuid,
+    place: Uuid,
     peer_url: Option<String>,
     address: Address,
     lease: Arc<HostLease>,
@@ -89,7 +92,7 @@ impl Membership {
                 return Err(OpenError::Differs { database: shown, name, advice });
             }
         }
-        let (id, peer_url) = (Uuid::new_v4(), options.peer_url.clone());
+        let (id, place, peer_url) = (Uuid::new_v4(), options.place, options.peer_url.clone());
         let token = options.token.clone();
         let lease = Arc::<HostLease>::default();
         let (seen, receiver) = watch::channel(None);
@@ -106,14 +109,15 @@ impl Membership {
             message: error.to_string(),
         })?;
         let beating = Mutex::new(Some((stop, thread)));
-        let joined = Self { id, peer_url, address, lease, seen: receiver, beating };
+        let joined = Self { id, place, peer_url, address, lease, seen: receiver, beating };
         match joined.find_room(&client, &token).await {
             Ok(None) => Ok(joined),
-            Ok(Some(Conflict { host, has_another_token })) => {
+            Ok(Some(Conflict { host: other, has_another_token, is_at_our_place })) => {
                 joined.leave().await;
-                Err(match has_another_token {
-                    true => OpenError::OtherToken { database: shown, other: host },
-                    false => OpenError::Alone { database: shown, other: host },
+                Err(match (is_at_our_place, has_another_token) {
+                    (true, _) => OpenError::Twice { database: shown, other },
+                    (_, true) => OpenError::OtherToken { database: shown, other },
+                    (_, false) => OpenError::Alone { database: shown, other },
                 })
             }
             Err(error) => {
@@ -131,11 +135,12 @@ impl Membership {
     ) -> Result<Option<Conflict>, tokio_postgres::Error> {
         let mut seen = self.seen.clone();
         let _ = tokio::time::timeout(JOINED_WITHIN, seen.changed()).await;
-        let sql = "SELECT o.name, o.token <> $3 FROM hosts o, hosts me WHERE me.id = $1 \
+        let sql = "SELECT o.name, o.token <> $3, coalesce(o.place = me.place, false) \
+                   FROM hosts o, hosts me WHERE me.id = $1 \
                    AND o.id <> me.id AND o.expires_at > clock_timestamp() \
                    AND (o.joined_at, o.id) < (me.joined_at, me.id) \
                    AND (o.peer_url IS NULL OR $2::text IS NULL OR o.peer_url = $2 \
-                     OR o.token <> $3) \
+                     OR o.token <> $3 OR o.place = me.place) \
                    ORDER BY o.token <> $3 LIMIT 1";
         let until = Instant::now() + ROOM_WITHIN;
         loop {
@@ -143,12 +148,18 @@ impl Membership {
             match found {
                 Some(row) if Instant::now() > until => {
                     let (host, has_another_token) = (row.get(0), row.get(1));
-                    return Ok(Some(Conflict { host, has_another_token }));
+                    let is_at_our_place = row.get(2);
+                    return Ok(Some(Conflict { host, has_another_token, is_at_our_place }));
                 }
                 Some(_) => sleep(AGAIN).await,
                 None => return Ok(None),
             }
         }
+    }
+
+    /// The components that the hosts share.
+    pub fn shelf(&self) -> Shelf {
+        Shelf::new(self.address.clone(), self.place)
     }
 
     /// This host's id.

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::support::Api;
 
-const TOKEN: &str = "the-operators-token-of-all-hosts";
+pub(crate) const TOKEN: &str = "the-operators-token-of-all-hosts";
 
 type Flags = BTreeMap<&'static str, String>;
 
@@ -94,11 +94,11 @@ impl Cluster {
         Some(Self { database, directory: tempfile::tempdir().unwrap() })
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    fn command(&self, name: &str) -> Command {
+    pub(crate) fn command(&self, name: &str) -> Command {
         self.command_with(name, |_| {})
     }
 
@@ -127,7 +127,7 @@ impl Cluster {
     }
 }
 
-fn program() -> Command {
+pub(crate) fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_memhost-cli"));
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("MEMHOST_")) {
         command.env_remove(name);
@@ -137,7 +137,7 @@ fn program() -> Command {
 }
 
 /// Starts a host and waits until it listens.
-fn listening(mut command: Command) -> Host {
+pub(crate) fn listening(mut command: Command) -> Host {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut said = String::new();

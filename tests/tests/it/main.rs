@@ -30,6 +30,7 @@ mod check;
 mod cli;
 mod cluster;
 mod cluster_checker;
+mod cluster_plugins;
 mod company;
 mod company_backup;
 mod company_quota;

@@ -16,6 +16,8 @@ use memhost_server::{
 
 /// How long this host may take to be reached at its own URL.
 const REACHED_WITHIN: Duration = Duration::from_secs(3);
+/// How long a host that takes over looks for plugins that others have brought.
+const SHARED_WITHIN: Duration = Duration::from_secs(3);
 
 /// Where the other hosts reach this one.
 pub(super) struct Place {
@@ -131,7 +133,8 @@ pub(super) async fn serve(
                        --token-from-stdin at each of them";
         return Err(CliError::input("MEMHOST_OPERATOR_TOKEN", message));
     }
-    if peer_url.is_some() {
+    let has_peers = peer_url.is_some();
+    if has_peers {
         // When this host takes over, callers wait for it.
         compile_ahead(&options).await.map_err(CliError::data_dir)?;
         options.waits_for_plugins = true;
@@ -161,11 +164,30 @@ pub(super) async fn serve(
             context::remember(&first, &last, made)?;
         }
     }
-    let membership = Arc::clone(&joined.membership);
+    let (membership, plugins) = (Arc::clone(&joined.membership), Arc::clone(&joined.plugins));
+    let ahead = options.clone();
     let open = move |term: Term| {
         let (mut options, token) = (options.clone(), token.clone());
         options.leadership = Some(Leadership { membership: Arc::clone(&membership), term });
-        async move { Ok((Service::open(options).await?, token)) }
+        let plugins = Arc::clone(&plugins);
+        async move {
+            if has_peers {
+                // What others brought in the last second is served from the beginning.
+                let _ = tokio::time::timeout(SHARED_WITHIN, plugins.update()).await;
+            }
+            Ok((Service::open(options).await?, token))
+        }
+    };
+    let sharing = async {
+        if !has_peers {
+            std::future::pending::<()>().await;
+        }
+        let compile = async || {
+            if let Err(error) = compile_ahead(&ahead).await {
+                tracing::warn!(%error, "plugins of other hosts are compiled when they are used");
+            }
+        };
+        joined.plugins.follow(compile).await;
     };
     let (membership, key) = (Arc::clone(&joined.membership), joined.peers);
     let cluster = ClusterOptions { membership, peers, key };
@@ -174,6 +196,7 @@ pub(super) async fn serve(
     tokio::select! {
         served = serving => served.map_err(CliError::host),
         never = memory::give_back_when_idle() => never,
+        () = sharing => Ok(()),
     }
 }
 

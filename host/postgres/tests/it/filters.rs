@@ -23,8 +23,7 @@ const STEP_US: i64 = 50_000;
 
 /// The record of the i-th operation: JSON of a real one with its facets in place.
 fn record() -> String {
-    let mut operation =
-        numbered("big", Some("AGENT"), OperationKind::Query, Outcome::Succeeded, 1);
+    let mut operation = numbered("big", Some("AGENT"), OperationKind::Query, Outcome::Succeeded, 1);
     operation.scope.issue_id = Some("ISSUE".to_owned());
     operation.scope.run_id = Some("RUN".to_owned());
     operation.scope.session_key = Some("SESSION".to_owned());
@@ -70,16 +69,18 @@ async fn fill(client: &Client, rows: i64) {
         client.batch_execute(&format!("DROP INDEX {name}")).await.unwrap();
     }
     let sql = format!(
-        "INSERT INTO operations (company, number, id, home_token, started_us, kind, outcome, count, \
-           agent, project, session, binding_key, binding_id, keeps_text, issues, runs, records, \
-           record) \
-         SELECT company, number, gen_random_uuid(), 1, us, kind, outcome, 1, agent, project, session, \
-           'default', binding, false, ARRAY[issue], ARRAY[run], '{{}}', {} \
+        "INSERT INTO operations (company, number, id, home_token, started_us, kind, outcome, \
+           count, agent, project, session, binding_key, binding_id, keeps_text, issues, runs, \
+           records, record) \
+         SELECT company, number, gen_random_uuid(), 1, us, kind, outcome, 1, agent, project, \
+           session, 'default', binding, false, ARRAY[issue], ARRAY[run], '{{}}', {} \
          FROM (SELECT i, \
            CASE WHEN i % 2 = 0 THEN (SELECT id FROM companies WHERE name = 'big') \
-             ELSE (SELECT min(id) FROM companies WHERE name LIKE 'c%') + i / 2 % 1000 END AS company, \
+             ELSE (SELECT min(id) FROM companies WHERE name LIKE 'c%') + i / 2 % 1000 \
+             END AS company, \
            i AS number, {BEGIN_US} + i * {STEP_US} AS us, \
-           CASE WHEN i % 50000 = 2 THEN 'forget' WHEN i % 4 = 0 THEN 'capture' ELSE 'query' END AS kind, \
+           CASE WHEN i % 50000 = 2 THEN 'forget' WHEN i % 4 = 0 THEN 'capture' \
+             ELSE 'query' END AS kind, \
            CASE WHEN i % 10000 = 4 THEN 'failed' ELSE 'succeeded' END AS outcome, \
            CASE WHEN i % 20000 = 6 THEN 'rare' ELSE 'agent-' || i / 2 % 20 END AS agent, \
            'project-' || i / 2 % 3 AS project, 'session-' || i / 200 AS session, \
@@ -111,25 +112,19 @@ fn a_filter_reads_few_pages_and_sorts_nothing_in_a_large_company() {
         let client = server::client(&address).await;
         fill(&client, rows).await;
         // From here on each statement's plan is in the server's log.
-        client
-            .batch_execute(
-                "DO $$ BEGIN \
-                   EXECUTE format('ALTER DATABASE %I SET session_preload_libraries = auto_explain', \
-                     current_database()); \
-                   EXECUTE format('ALTER DATABASE %I SET auto_explain.log_min_duration = 0', \
-                     current_database()); \
-                   EXECUTE format('ALTER DATABASE %I SET auto_explain.log_analyze = on', \
-                     current_database()); \
-                   EXECUTE format('ALTER DATABASE %I SET auto_explain.log_buffers = on', \
-                     current_database()); \
-                   EXECUTE format('ALTER DATABASE %I SET auto_explain.log_timing = off', \
-                     current_database()); \
-                   EXECUTE format('ALTER DATABASE %I SET auto_explain.log_format = json', \
-                     current_database()); \
-                 END $$",
-            )
-            .await
-            .unwrap();
+        let settings = [
+            "session_preload_libraries = auto_explain",
+            "auto_explain.log_min_duration = 0",
+            "auto_explain.log_analyze = on",
+            "auto_explain.log_buffers = on",
+            "auto_explain.log_timing = off",
+            "auto_explain.log_format = json",
+        ];
+        let name = client.query_one("SELECT current_database()", &[]).await.unwrap();
+        let name: &str = name.get(0);
+        for setting in settings {
+            client.batch_execute(&format!("ALTER DATABASE {name} SET {setting}")).await.unwrap();
+        }
         let store = server::open(&address, 0).await;
         let big = company("big");
         let middle = BEGIN_US + rows / 2 * STEP_US;

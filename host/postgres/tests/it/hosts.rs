@@ -20,6 +20,7 @@ fn host_key(value: &str) -> Agreed {
 
 fn options(name: &str) -> JoinOptions {
     JoinOptions {
+        place: uuid::Uuid::new_v4(),
         name: name.to_owned(),
         peer_url: Some(format!("http://{name}:1")),
         version: "1".to_owned(),

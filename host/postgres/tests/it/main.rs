@@ -3,8 +3,8 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod attacks;
-mod homes;
 mod filters;
+mod homes;
 mod hosts;
 mod lanes;
 mod model;

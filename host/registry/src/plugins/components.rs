@@ -2,7 +2,7 @@
 //! serving bindings after its file was removed from the plugins directory. A component whose
 //! compiling was stopped is not compiled again at every start: it would take as long as before.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -30,11 +30,14 @@ struct Stopped {
 
 /// The directory of components.
 #[derive(Debug, Clone)]
-pub(crate) struct ComponentsDir(PathBuf);
+pub struct ComponentsDir(PathBuf);
 
 impl ComponentsDir {
     /// Opens a directory, which is made with mode 0700 where it is missing.
-    pub(crate) fn open(directory: PathBuf) -> Result<Self, PluginError> {
+    ///
+    /// # Errors
+    /// Where it cannot be made.
+    pub fn open(directory: PathBuf) -> Result<Self, PluginError> {
         memhost_files::durable::create_directory(&directory, 0o700)
             .map_err(|error| PluginError::io("making", &directory, &error))?;
         Ok(Self(directory))
@@ -44,8 +47,20 @@ impl ComponentsDir {
         self.0.join(format!("{}.{extension}", digest.to_string().replace(':', "-")))
     }
 
+    /// The digests of all copies.
+    ///
+    /// # Errors
+    /// Where the directory cannot be read.
+    pub fn digests(&self) -> Result<BTreeSet<Digest>, PluginError> {
+        let all = files::list(&self.0)?;
+        let digest = |path: &PathBuf| {
+            path.file_stem()?.to_str()?.replacen('-', ":", 1).parse::<Digest>().ok()
+        };
+        Ok(all.iter().filter_map(|(path, _)| digest(path)).collect())
+    }
+
     /// Where the copy of a build is.
-    pub(crate) fn copy(&self, digest: Digest) -> PathBuf {
+    pub fn copy(&self, digest: Digest) -> PathBuf {
         self.path(digest, "wasm")
     }
 
@@ -55,7 +70,10 @@ impl ComponentsDir {
     }
 
     /// Keeps a copy, if there is none.
-    pub(crate) fn keep(&self, digest: Digest, bytes: &[u8]) -> Result<(), PluginError> {
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn keep(&self, digest: Digest, bytes: &[u8]) -> Result<(), PluginError> {
         let path = self.copy(digest);
         if path.exists() {
             return Ok(());
@@ -65,7 +83,10 @@ impl ComponentsDir {
     }
 
     /// The copy, if it is there and matches its digest.
-    pub(crate) fn read(&self, digest: Digest) -> Result<Vec<u8>, PluginError> {
+    ///
+    /// # Errors
+    /// Where it cannot be read, or does not match.
+    pub fn read(&self, digest: Digest) -> Result<Vec<u8>, PluginError> {
         let path = self.copy(digest);
         let read = files::read(&path)?;
         let bytes =

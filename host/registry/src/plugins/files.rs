@@ -13,7 +13,7 @@ pub(crate) const SETTLE: Duration = Duration::from_millis(200);
 /// Identifies a file's content without reading it. Writing to the file, replacing it or renaming
 /// another one over it changes one of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fingerprint {
+pub struct Fingerprint {
     inode: u64,
     bytes: u64,
     modified: (i64, i64),
@@ -41,7 +41,10 @@ impl Fingerprint {
 }
 
 /// The `.wasm` files of a directory, by name.
-pub(crate) fn list(directory: &Path) -> Result<Vec<(PathBuf, Fingerprint)>, PluginError> {
+///
+/// # Errors
+/// Where the directory cannot be read.
+pub fn list(directory: &Path) -> Result<Vec<(PathBuf, Fingerprint)>, PluginError> {
     let failed =
         |error: std::io::Error| PluginError::io("reading the plugins directory", directory, &error);
     let mut files = Vec::new();
@@ -66,7 +69,10 @@ pub(crate) fn written(path: &Path) -> Option<(i64, i64)> {
 
 /// Reads a file of any size or kind. Its size is checked first, and no more than the limit is read.
 /// None: it changed meanwhile and must be read again.
-pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, PluginError> {
+///
+/// # Errors
+/// Where it is too large, no file, or cannot be read.
+pub fn read(path: &Path) -> Result<Option<Vec<u8>>, PluginError> {
     use std::io::Read as _;
     let failed = |error: std::io::Error| PluginError::io("reading", path, &error);
     let mut options = std::fs::OpenOptions::new();

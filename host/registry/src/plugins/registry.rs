@@ -30,6 +30,8 @@ const CHANGES: usize = 256;
 pub struct PluginsOptions {
     /// The plugins directory. It must exist.
     pub directory: PathBuf,
+    /// A second directory, of what other hosts have brought. It must exist.
+    pub of_others: Option<PathBuf>,
     /// The copies of admitted components. It is made where it is missing.
     pub components: PathBuf,
     /// Which files are trusted.
@@ -45,7 +47,7 @@ struct Loading {
 /// All providers of a host.
 pub struct Plugins {
     pub(super) admissions: Admissions,
-    pub(super) directory: PathBuf,
+    pub(super) directories: Vec<PathBuf>,
     components: ComponentsDir,
     admitted: RwLock<BTreeMap<ProviderKey, Vec<Plugin>>>,
     /// The state of each file. A file that is dropped from it is no longer admitted.
@@ -68,7 +70,9 @@ impl Plugins {
         options: PluginsOptions,
     ) -> Result<Arc<Self>, PluginError> {
         // An unreadable directory at the start is a wrong option; later it is tried again.
-        files::list(&options.directory)?;
+        for directory in std::iter::once(&options.directory).chain(&options.of_others) {
+            files::list(directory)?;
+        }
         let unpacked = memhost_executor::spawn_blocking(memhost_builtin::local_markdown).await;
         let builtin = unpacked.map_err(std::io::Error::other).and_then(|unpacked| unpacked);
         let builtin = builtin.map_err(|error| PluginError::Io {
@@ -97,7 +101,7 @@ impl Plugins {
         let trust = Arc::new(options.trust);
         Ok(Arc::new(Self {
             admissions: Admissions::new(sandbox.clone(), cache, components.clone(), trust),
-            directory: options.directory,
+            directories: [options.directory].into_iter().chain(options.of_others).collect(),
             components,
             admitted: RwLock::default(),
             files: tokio::sync::Mutex::default(),

@@ -38,7 +38,9 @@ impl Plugins {
             }
         })
         .and_then(|mut watcher| {
-            watcher.watch(&self.directory, RecursiveMode::NonRecursive)?;
+            for directory in &self.directories {
+                watcher.watch(directory, RecursiveMode::NonRecursive)?;
+            }
             Ok(watcher)
         });
         let watcher = match watcher {
@@ -107,10 +109,14 @@ impl Plugins {
     }
 
     async fn scan_directory(self: &Arc<Self>, is_first: bool) -> bool {
-        let directory = self.directory.clone();
+        let directories = self.directories.clone();
         let mut seen = self.files.lock().await;
-        let listed = match memhost_executor::spawn_blocking(move || files::list(&directory)).await {
-            Ok(Ok(listed)) => listed,
+        let list = move || {
+            let all = directories.iter().map(|directory| files::list(directory));
+            all.collect::<Result<Vec<_>, _>>()
+        };
+        let listed = match memhost_executor::spawn_blocking(list).await {
+            Ok(Ok(listed)) => listed.concat(),
             Ok(Err(error)) => {
                 // Builds stay where the directory cannot be read for a moment.
                 tracing::warn!(%error, "the plugins directory cannot be read");

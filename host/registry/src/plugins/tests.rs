@@ -22,7 +22,7 @@ impl Host {
         let sandbox = Sandbox::new(SandboxOptions { instances: 8, ..SandboxOptions::default() });
         let cache = CacheKey::new(path("compiled"), [0; 32]).unwrap();
         let (files, components) = (path("plugins"), path("components"));
-        let options = PluginsOptions { directory: files, components, trust };
+        let options = PluginsOptions { directory: files, of_others: None, components, trust };
         let plugins = Plugins::without_builtin(&sandbox.unwrap(), cache, options).unwrap();
         Self { directory, plugins }
     }

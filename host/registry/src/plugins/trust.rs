@@ -58,7 +58,7 @@ pub enum TrustError {
 }
 
 /// Where the signature of a file is, or would be.
-pub(crate) fn signature_path(file: &Path) -> PathBuf {
+pub fn signature_path(file: &Path) -> PathBuf {
     let beside = |extension: &str| {
         let mut name = file.as_os_str().to_owned();
         name.push(extension);

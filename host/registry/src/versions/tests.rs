@@ -39,6 +39,7 @@ impl Host {
         let sandbox = Sandbox::new(options).unwrap();
         let cache = CacheKey::new(path("compiled"), [0; 32]).unwrap();
         let options = PluginsOptions {
+            of_others: None,
             directory: path("plugins"),
             components: path("components"),
             trust: Trust::default(),

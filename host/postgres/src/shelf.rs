@@ -1,0 +1,145 @@
+//! What hosts on one database have of components: which files each of them has brought, and the
+//! components themselves.
+
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+use tokio_postgres::Client;
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+use crate::connect::Address;
+use crate::error::{failed, no_answer};
+use memhost_store::StoreError;
+
+/// How long one step may take: a component may have many MiB.
+const WITHIN: Duration = Duration::from_secs(30);
+/// The most files of all hosts together.
+const MOST_FILES: i64 = 1_000;
+
+const SHARING: &str = "sharing plugins";
+
+/// A file of the plugins directory of some host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedPlugin {
+    /// The host's data directory, by its id.
+    pub place: Uuid,
+    /// The file's name, as that host says it.
+    pub name: String,
+    /// The component's digest, as a text.
+    pub digest: String,
+}
+
+/// The components that hosts on one database share, as one of them sees it. Nothing of it is
+/// fenced: each host writes about its own files only, and checks what it gets.
+pub struct Shelf {
+    address: Address,
+    place: Uuid,
+    client: Mutex<Option<Client>>,
+}
+
+/// A component, and the signature file beside it.
+pub type Shelved = (Vec<u8>, Option<Vec<u8>>);
+
+impl Shelf {
+    pub(crate) fn new(address: Address, place: Uuid) -> Self {
+        Self { address, place, client: Mutex::default() }
+    }
+
+    /// The files of all hosts, by name; at most a thousand.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn plugins(&self) -> Result<Vec<SharedPlugin>, StoreError> {
+        let sql = "SELECT place, name, digest FROM plugins ORDER BY name, place LIMIT $1";
+        let rows = self.ask(sql, &[&MOST_FILES]).await?;
+        let plugin = |row: &tokio_postgres::Row| SharedPlugin {
+            place: row.get(0),
+            name: row.get(1),
+            digest: row.get(2),
+        };
+        Ok(rows.iter().map(plugin).collect())
+    }
+
+    /// The digests of all components.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn builds(&self) -> Result<Vec<String>, StoreError> {
+        let rows = self.ask("SELECT digest FROM builds", &[]).await?;
+        Ok(rows.iter().map(|row| row.get(0)).collect())
+    }
+
+    /// A component. `None`: it is gone.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn fetch(&self, digest: &str) -> Result<Option<Shelved>, StoreError> {
+        let sql = "SELECT component, signature FROM builds WHERE digest = $1";
+        let rows = self.ask(sql, &[&digest]).await?;
+        Ok(rows.first().map(|row| (row.get(0), row.get(1))))
+    }
+
+    /// Adds a component, or the signature to one that is there.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn put(
+        &self,
+        digest: &str,
+        component: &[u8],
+        signature: Option<&[u8]>,
+    ) -> Result<(), StoreError> {
+        let sql = "INSERT INTO builds (digest, component, signature) VALUES ($1, $2, $3) \
+                   ON CONFLICT (digest) DO UPDATE \
+                   SET signature = coalesce(excluded.signature, builds.signature)";
+        self.ask(sql, &[&digest, &component, &signature]).await.map(drop)
+    }
+
+    /// A file of this host has this component, which is there.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn bring(&self, name: &str, digest: &str) -> Result<(), StoreError> {
+        let sql = "INSERT INTO plugins (place, name, digest) VALUES ($1, $2, $3) \
+                   ON CONFLICT (place, name) DO UPDATE SET digest = excluded.digest";
+        self.ask(sql, &[&self.place, &name, &digest]).await.map(drop)
+    }
+
+    /// Files of this host are gone.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn take_back(&self, names: &[&str]) -> Result<(), StoreError> {
+        let sql = "DELETE FROM plugins WHERE place = $1 AND name = ANY($2)";
+        self.ask(sql, &[&self.place, &names]).await.map(drop)
+    }
+
+    /// Removes components that no host's directory has.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn remove(&self, digests: &[String]) -> Result<(), StoreError> {
+        let sql = "DELETE FROM builds b WHERE digest = ANY($1) \
+                   AND NOT EXISTS (SELECT 1 FROM plugins p WHERE p.digest = b.digest)";
+        self.ask(sql, &[&digests]).await.map(drop)
+    }
+
+    async fn ask(
+        &self,
+        sql: &str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<tokio_postgres::Row>, StoreError> {
+        let mut known = self.client.lock().await;
+        let client = match known.take().filter(|client| !client.is_closed()) {
+            Some(client) => client,
+            None => self.address.connect().await.map_err(failed(SHARING))?.0,
+        };
+        // A connection that says nothing is not used again.
+        let answer = timeout(WITHIN, client.query(sql, values)).await;
+        let answer = answer.map_err(|_| no_answer(SHARING))?;
+        *known = Some(client);
+        answer.map_err(failed(SHARING))
+    }
+}

@@ -1,0 +1,121 @@
+//! Plugins of several hosts on one PostgreSQL: a file that is dropped at one of them serves at all,
+//! and goes on serving when that host is gone.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use memhost_tests::guest_file;
+use serde_json::{Value, json};
+
+use crate::cluster::{Cluster, Host, TOKEN, program, send};
+
+const PLUGINS: &str = "/control/v1/plugins";
+
+/// The file of a provider that keeps nothing, in the plugins directory of a host.
+fn plugin_of(cluster: &Cluster, host: &str) -> PathBuf {
+    cluster.path(host).join("plugins").join("remembers.wasm")
+}
+
+/// Whether new bindings can have the provider: a copy serves only those that it served.
+fn has_provider(at: &Host) -> bool {
+    let (_, answer) = send(&at.url, PLUGINS, None, None).unwrap_or_default();
+    let all = answer["admitted"].as_array().cloned().unwrap_or_default();
+    let is_it =
+        |one: &Value| one.to_string().contains("remembers") && one["source"]["kind"] != "kept";
+    all.iter().any(is_it)
+}
+
+fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+    let until = Instant::now() + Duration::from_secs(20);
+    while !is_so() {
+        assert!(Instant::now() < until, "not within 20 s: {what}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn asks_the_provider(at: &Host) -> (u16, Value) {
+    let asked = json!({"scope": {"companyId": "acme"}, "query": "what", "bindingKey": "odd"});
+    send(&at.url, "/runtime/v1/companies/acme/query", Some(&asked), None).unwrap()
+}
+
+fn kill(mut host: Host) {
+    host.child.kill().unwrap();
+    host.child.wait().unwrap();
+}
+
+#[test]
+fn a_plugin_that_one_host_brought_serves_at_all_of_them() {
+    let Some(cluster) = Cluster::new() else { return };
+    // The first one leads, and the second one gets the file.
+    let (first, second) = (cluster.start("a"), cluster.start("b"));
+    wait_for("a host leads", || send(&first.url, "/readyz", None, None).unwrap().0 == 200);
+    fs::copy(guest_file("remembers"), plugin_of(&cluster, "b")).unwrap();
+    wait_for("the plugin of the second host is at the first", || has_provider(&first));
+    let binding = json!({"key": "odd", "providerKey": "remembers"});
+    let made = send(&first.url, "/control/v1/companies/acme/bindings", Some(&binding), None);
+    assert!(made.as_ref().is_some_and(|(status, _)| (200..300).contains(status)), "{made:?}");
+    let answer = asks_the_provider(&first);
+    assert_eq!(answer.0, 200, "{}", answer.1);
+    // A third one without the file takes over from both.
+    let third = cluster.start("c");
+    wait_for("the third host has it", || {
+        fs::read_dir(cluster.path("c").join("plugins-of-others")).unwrap().count() > 0
+    });
+    kill(first);
+    kill(second);
+    let answer = asks_the_provider(&third);
+    assert_eq!(answer.0, 200, "{}", answer.1);
+    assert!(has_provider(&third));
+
+    // It is removed where it was brought, so nobody has it for new bindings. The binding goes on,
+    // also at a host that has never seen the file.
+    fs::remove_file(plugin_of(&cluster, "b")).unwrap();
+    let second = cluster.start("b");
+    wait_for("the plugin is gone", || !has_provider(&third));
+    assert_eq!(asks_the_provider(&third).0, 200);
+    let fourth = cluster.start("d");
+    let copies = || {
+        let all = fs::read_dir(cluster.path("d").join("components")).unwrap();
+        all.filter(|file| {
+            let name = file.as_ref().unwrap().file_name();
+            name.to_string_lossy().ends_with(".wasm")
+        })
+        .count()
+    };
+    // The built-in provider has no file, but a copy.
+    wait_for("the fourth host has the copy", || copies() >= 1);
+    kill(second);
+    kill(third);
+    let answer = asks_the_provider(&fourth);
+    assert_eq!(answer.0, 200, "{}", answer.1);
+}
+
+/// A component that some host took is nothing to a host that wants signatures.
+#[test]
+fn each_host_checks_for_itself_whether_it_trusts_a_plugin() {
+    let Some(cluster) = Cluster::new() else { return };
+    let first = cluster.start("a");
+    wait_for("a host leads", || send(&first.url, "/readyz", None, None).unwrap().0 == 200);
+    fs::copy(guest_file("remembers"), plugin_of(&cluster, "a")).unwrap();
+    wait_for("the plugin is admitted", || has_provider(&first));
+    let mut strict = cluster.command("b");
+    strict.arg("--require-signatures");
+    let second = crate::cluster::listening(strict);
+    wait_for("the second host has the file", || {
+        fs::read_dir(cluster.path("b").join("plugins-of-others")).unwrap().count() > 0
+    });
+    kill(first);
+    let mut listing = program();
+    listing.args(["plugin", "list", "--url", &second.url, "--token", TOKEN, "-o", "json"]);
+    let output = listing.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("it is not signed"), "{said}");
+    assert!(!has_provider(&second));
+    // Nor is it a copy that a binding could be served from.
+    let components = fs::read_dir(cluster.path("b").join("components")).unwrap();
+    let remembers = fs::metadata(guest_file("remembers")).unwrap().len();
+    for file in components {
+        assert_ne!(file.unwrap().metadata().unwrap().len(), remembers);
+    }
+}
