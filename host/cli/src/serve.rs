@@ -12,6 +12,7 @@ use std::sync::Arc;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+pub(crate) use self::cluster::database;
 pub(super) use self::listen::check_address;
 use self::listen::{bind, ready, say_listening, until};
 use super::config::{self, HostConfig, HostOptions};
@@ -166,7 +167,7 @@ pub(super) async fn run(args: ServeArgs) -> Result<()> {
     let HostOptions { service: mut options, server: mut surfaces } = config.options(&data_dir)?;
     // A variable that is set to nothing is not set.
     if let Some(store) = args.store.filter(|store| !store.is_empty()) {
-        options.database = Some(cluster::database("--store", store)?);
+        options.database = Some(database("--store", store)?);
     }
     options.shared_dir = args.shared_dir.or(options.shared_dir);
     options.host_key_file = args.host_key_file.or(options.host_key_file);

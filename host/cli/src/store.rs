@@ -14,7 +14,10 @@ use super::page::{self, Columns};
 use super::texts::text;
 use super::user_files::check_data;
 use super::{CliError, Result};
-use memhost_core::{BackupView, Check, Health, Service, check_backup, restore_backup};
+use memhost_core::{
+    BackupView, Check, Copied, CopyError, Health, OpenError, Service, StoreCopy, StoreCopyError,
+    check_backup, restore_backup,
+};
 use memhost_http::api::Items;
 use memhost_store::SledStore;
 use memhost_types::counted;
@@ -53,6 +56,26 @@ pub(super) enum StoreCommand {
         /// Include the key that encrypts secrets; without it, store that key separately.
         #[arg(long)]
         with_vault_key: bool,
+    },
+    /// Copy everything from a data directory into a database, or back; no host may run on either.
+    Copy {
+        /// The data directory that is copied, or the database.
+        #[arg(long, value_name = "DIR|URL", required_unless_present = "to")]
+        from: Option<String>,
+        /// The database that is filled, or an empty data directory. The side that is not named is
+        /// the database in MEMHOST_STORE.
+        #[arg(long, value_name = "DIR|URL")]
+        to: Option<String>,
+        /// Directory of providers' files of the hosts on the database: their shared_dir, or the
+        /// data directory of a single host.
+        #[arg(long, value_name = "DIR")]
+        files: Option<PathBuf>,
+        /// The host's key [default: host.key in the data directory].
+        #[arg(long, value_name = "FILE")]
+        host_key_file: Option<PathBuf>,
+        /// The key that secrets are encrypted with [default: vault.key in the data directory].
+        #[arg(long, value_name = "FILE")]
+        vault_key_file: Option<PathBuf>,
     },
     /// Restore a backup to a new data directory.
     Restore {
@@ -147,6 +170,18 @@ pub(super) async fn run(command: StoreCommand) -> Result<()> {
                 format!("backed up {keys} and {files} to {}{key}", to.display())
             })
         }
+        StoreCommand::Copy { from, to, files, host_key_file, vault_key_file } => {
+            let (data_dir, database, is_into_database) = ends(from, to)?;
+            let copy = StoreCopy {
+                data_dir,
+                database,
+                is_into_database,
+                files,
+                host_key_file,
+                vault_key_file,
+            };
+            self::copy(&copy).await
+        }
         StoreCommand::Restore { backup, data_dir } => {
             check_there("BACKUP", &backup)?;
             let files = restore_backup(&backup, &data_dir).map_err(CliError::host)?;
@@ -160,6 +195,61 @@ pub(super) async fn run(command: StoreCommand) -> Result<()> {
                 data_dir.display()
             ))
         }
+    }
+}
+
+/// The data directory and the database of a copy, and whether the database is filled.
+fn ends(from: Option<String>, to: Option<String>) -> Result<(PathBuf, String, bool)> {
+    let is_url = |text: &String| text.contains("://");
+    let named = |flag: &str, url: Option<String>| match url {
+        Some(url) => super::serve::database(flag, url),
+        None => std::env::var("MEMHOST_STORE").map_err(|_| {
+            CliError::input(flag, "names no database; set MEMHOST_STORE to postgres://…")
+        }),
+    };
+    match (from, to) {
+        (Some(from), to) if !is_url(&from) && to.as_ref().is_none_or(is_url) => {
+            Ok((from.into(), named("--to", to)?, true))
+        }
+        (from, Some(to)) if !is_url(&to) && from.as_ref().is_none_or(is_url) => {
+            Ok((to.into(), named("--from", from)?, false))
+        }
+        _ => Err(CliError::input(
+            "--from and --to",
+            "are a data directory and a database, postgres://…, in either order",
+        )),
+    }
+}
+
+async fn copy(copy: &StoreCopy) -> Result<()> {
+    let failed = |error| match error {
+        StoreCopyError::Open(OpenError::Database(error)) => CliError::Store(error.to_string()),
+        StoreCopyError::Copy(error @ CopyError::NoDirectory { .. }) => {
+            CliError::input("--files", error)
+        }
+        error => CliError::Failed(error.to_string()),
+    };
+    let say = |said: &str| drop(line(said));
+    let Copied { companies, rows, operations, values, files } =
+        copy.run(say).await.map_err(failed)?;
+    line(&format!(
+        "copied and compared {}: {}, {}, {} of providers and {}",
+        counted(companies, "company", "companies"),
+        counted(rows, "row", "rows"),
+        counted(operations, "operation", "operations"),
+        counted(values, "value", "values"),
+        counted(files, "file", "files"),
+    ))?;
+    let data_dir = copy.data_dir.display();
+    match copy.is_into_database {
+        true => line(&format!(
+            "start hosts with `--store` and the key files host.key and vault.key of {data_dir}, \
+             and copy the files of its plugins directory to that of one of them"
+        )),
+        false => line(&format!(
+            "start the host with `--data-dir {data_dir}`, and copy the files of the plugins \
+             directories to its own"
+        )),
     }
 }
 

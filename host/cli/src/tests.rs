@@ -10,10 +10,10 @@ use super::*;
 const VERBS: [&str; 5] = ["list", "show", "create", "update", "delete"];
 
 /// Verbs of a few nouns. A new one is added here on purpose.
-const ACTIONS: [&str; 23] = [
-    "discard", "approve", "assign", "backup", "cancel", "capture", "compact", "export", "grant",
-    "import", "inspect", "install", "locomo", "reject", "replay", "reset", "resolve", "restore",
-    "retry", "rotate", "scan", "search", "trust",
+const ACTIONS: [&str; 24] = [
+    "discard", "approve", "assign", "backup", "cancel", "capture", "compact", "copy", "export",
+    "grant", "import", "inspect", "install", "locomo", "reject", "replay", "reset", "resolve",
+    "restore", "retry", "rotate", "scan", "search", "trust",
 ];
 const MORE_ACTIONS: [&str; 5] = ["check", "explain", "find", "use", "verify"];
 /// Verbs for authors of providers.
@@ -42,7 +42,7 @@ const SEVERAL_MEANINGS: [&str; 15] = [
     "until",
 ];
 /// Flags for files, JSON or text, with a meaning for each command.
-const OF_THE_THING: [&str; 12] = [
+const OF_THE_THING: [&str; 14] = [
     "ca",
     "to",
     "by",
@@ -55,6 +55,8 @@ const OF_THE_THING: [&str; 12] = [
     "none",
     "source-kind",
     "private-range",
+    "host-key-file",
+    "vault-key-file",
 ];
 /// Command lines that the settings of other tools contain.
 const OF_TOOLS: &str = "memhost agent-hooks";

@@ -54,32 +54,18 @@ impl ServiceOptions {
         }
         let lock = memhost_store::lock_directory(data_dir)?;
         let keys = Keys::open(data_dir, self.host_key_file.as_deref())?;
-        let vault = blake3::derive_key("memhost 2026-11 vault check", &self.open_vault_key()?);
-        let vault = blake3::Hash::from_bytes(vault).to_hex().to_string();
         let shared = match &self.shared_dir {
             Some(directory) => shared_id(directory)?,
             None => "none".to_owned(),
         };
-        let fixed = |name, value, advice| Agreed { name, value, is_fixed: true, advice };
-        let agreed = vec![
-            fixed(
-                "host key",
-                keys.check(),
-                "copy its file from one of them, and name it with --host-key-file",
-            ),
-            fixed(
-                "vault key",
-                vault,
-                "copy its file from one of them, and name it with --vault-key-file",
-            ),
-            Agreed {
-                name: "shared directory",
-                value: shared,
-                is_fixed: false,
-                advice: "name the same one with --shared-dir, and mount it here, or stop the other \
-                         hosts to change it",
-            },
-        ];
+        let mut agreed = agreed_keys(&keys, &self.open_vault_key()?).to_vec();
+        agreed.push(Agreed {
+            name: "shared directory",
+            value: shared,
+            is_fixed: false,
+            advice: "name the same one with --shared-dir, and mount it here, or stop the other \
+                     hosts to change it",
+        });
         let place = place(data_dir)?;
         let options = JoinOptions {
             name,
@@ -120,6 +106,25 @@ impl ServiceOptions {
     pub(crate) fn vault_key_path(&self) -> PathBuf {
         self.vault_key_file.clone().unwrap_or_else(|| self.data_dir.join("vault.key"))
     }
+}
+
+/// What says whether hosts have the same keys, and nothing else of them.
+pub(crate) fn agreed_keys(keys: &Keys, vault: &[u8; 32]) -> [Agreed; 2] {
+    let vault = blake3::derive_key("memhost 2026-11 vault check", vault);
+    let vault = blake3::Hash::from_bytes(vault).to_hex().to_string();
+    let fixed = |name, value, advice| Agreed { name, value, is_fixed: true, advice };
+    [
+        fixed(
+            "host key",
+            keys.check(),
+            "copy its file from one of them, and name it with --host-key-file",
+        ),
+        fixed(
+            "vault key",
+            vault,
+            "copy its file from one of them, and name it with --vault-key-file",
+        ),
+    ]
 }
 
 /// Makes a data directory where it is missing. Memory is for the host's user only.

@@ -43,8 +43,8 @@ pub enum OpenError {
     VaultKeyGone { path: PathBuf },
     #[error(
         "the data directory {path} has a store of its own, which a host on a database does not \
-         use; choose another directory with --data-dir, and move companies with `memhost company \
-         export` and `import`"
+         use; choose another directory with --data-dir, and move its memory with `memhost store \
+         copy`"
     )]
     HasStore { path: PathBuf },
     #[error(
@@ -56,6 +56,11 @@ pub enum OpenError {
          with --shared-dir"
     )]
     SharedDir { path: PathBuf, message: String },
+    #[error(
+        "the store has a part of a copy only; finish it with `memhost store copy`, or name another \
+         one"
+    )]
+    CutCopy,
     #[error("the plugins could not be read: {0}")]
     Plugins(#[from] PluginError),
 }

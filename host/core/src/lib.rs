@@ -16,6 +16,7 @@ mod own;
 mod permissions;
 mod service;
 mod shared_plugins;
+mod store_copy;
 
 pub use backup::{BackupRequest, BackupView, check_backup, end_quiet, restore_backup};
 pub use cluster::Joined;
@@ -53,9 +54,10 @@ pub use memhost_tenancy::{
     Tombstone,
 };
 pub use memhost_transfer::{
-    ExportLine, ImportOptions, Imported, MAX_IMPORT_LINE, Restored, Transfer,
+    Copied, CopyError, ExportLine, ImportOptions, Imported, MAX_IMPORT_LINE, Restored, Transfer,
 };
 pub use monitor::{Check, Health, MetricSource, Monitor, ReadingGauges};
 pub use options::{Leadership, ServiceOptions, WrapStore};
 pub use service::{Service, compile_ahead};
 pub use shared_plugins::SharedPlugins;
+pub use store_copy::{StoreCopy, StoreCopyError};

@@ -125,6 +125,9 @@ impl Service {
             .wrap_store
             .take()
             .map_or_else(|| Arc::clone(&store), |wrap| wrap(Arc::clone(&store)));
+        if memhost_transfer::is_cut_copy(&*store).await? {
+            return Err(OpenError::CutCopy);
+        }
         memhost_transfer::undo_cut_imports(&*store, files_dir.as_deref()).await?;
         let keys = Keys::open(&data_dir, options.host_key_file.as_deref())?;
         let vault_file = options.vault_key_path();

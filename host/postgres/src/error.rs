@@ -51,6 +51,8 @@ pub enum OpenError {
          {database}; give the same one, or stop the other hosts before you change it"
     )]
     OtherToken { database: String, other: String },
+    #[error("the host {other} uses the database {database}; stop all hosts on it first")]
+    InUse { database: String, other: String },
     #[error(
         "another host, {other}, on the database {database} has this data directory, or a copy of \
          it: give this one a directory of its own, which has no `host.id`"

@@ -86,12 +86,7 @@ impl Membership {
             message: said(&error),
         };
         let (client, _) = address.connect().await.map_err(unreachable)?;
-        for agreed in &options.agreed {
-            if agree(&client, agreed).await.map_err(unreachable)? != agreed.value {
-                let Agreed { name, advice, .. } = *agreed;
-                return Err(OpenError::Differs { database: shown, name, advice });
-            }
-        }
+        agree_all(&client, &shown, &options.agreed).await?;
         let (id, place, peer_url) = (Uuid::new_v4(), options.place, options.peer_url.clone());
         let token = options.token.clone();
         let lease = Arc::<HostLease>::default();
@@ -275,6 +270,42 @@ impl Membership {
         let _ = stop.send(());
         let _ = tokio::task::spawn_blocking(move || thread.join()).await;
     }
+}
+
+/// Prepares a database for somebody who is no host and changes what is in it.
+///
+/// # Errors
+/// Where the database cannot be used, a host uses it, or what all hosts have alike differs.
+pub async fn claim(database: &str, agreed: &[Agreed]) -> Result<(), OpenError> {
+    let address = Address::parse(database)?;
+    connect::prepare(&address).await?;
+    let shown = address.shown();
+    let unreachable = |error: tokio_postgres::Error| OpenError::Unreachable {
+        database: shown.clone(),
+        message: said(&error),
+    };
+    let (client, _) = address.connect().await.map_err(unreachable)?;
+    let sql = "SELECT name FROM hosts WHERE expires_at > clock_timestamp() LIMIT 1";
+    if let Some(row) = client.query_opt(sql, &[]).await.map_err(unreachable)? {
+        return Err(OpenError::InUse { other: row.get(0), database: shown });
+    }
+    agree_all(&client, &shown, agreed).await
+}
+
+/// Compares what all hosts must have alike.
+async fn agree_all(client: &Client, shown: &str, all: &[Agreed]) -> Result<(), OpenError> {
+    let database = || shown.to_owned();
+    for agreed in all {
+        let found = agree(client, agreed).await.map_err(|error| OpenError::Unreachable {
+            database: database(),
+            message: said(&error),
+        })?;
+        if found != agreed.value {
+            let Agreed { name, advice, .. } = *agreed;
+            return Err(OpenError::Differs { database: database(), name, advice });
+        }
+    }
+    Ok(())
 }
 
 /// The value that all hosts have, which is this one's if it is the first.

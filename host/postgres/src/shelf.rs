@@ -10,7 +10,7 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use crate::connect::Address;
-use crate::error::{failed, no_answer};
+use crate::error::{OpenError, failed, no_answer};
 use memhost_store::StoreError;
 
 /// How long one step may take: a component may have many MiB.
@@ -43,6 +43,14 @@ pub struct Shelf {
 pub type Shelved = (Vec<u8>, Option<Vec<u8>>);
 
 impl Shelf {
+    /// The components in a database, for somebody who is no host.
+    ///
+    /// # Errors
+    /// Where the address cannot be read.
+    pub fn open(database: &str) -> Result<Self, OpenError> {
+        Ok(Self::new(Address::parse(database)?, Uuid::nil()))
+    }
+
     pub(crate) fn new(address: Address, place: Uuid) -> Self {
         Self { address, place, client: Mutex::default() }
     }

@@ -13,5 +13,5 @@ mod tests;
 pub use breaker::{Admitted, Breaker, BreakerState};
 pub use choice::{Choice, WaitingBuild, choose, newest, warnings};
 pub use rate::{Rate, RateState};
-pub use serving::{HealthFound, Serving, ServingBindings, binding_deleted, circuit_open};
-pub use storage::remove_company_directory;
+pub use serving::{HealthFound, MEMORY, Serving, ServingBindings, binding_deleted, circuit_open};
+pub use storage::{partition, remove_company_directory};

@@ -15,14 +15,14 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::Transfer;
+use crate::oldest_first::OldestFirst;
 use async_recursion::async_recursion as boxed;
 use memhost_access::Caller;
 use memhost_queues::waiting::Waiting;
 use memhost_store::{self as store, Table};
 use memhost_tenancy::ServiceError;
 use memhost_types::{
-    Binding, BindingKey, CompanyId, ListRequest, Operation, OperationFilter, Outcome, Pages, Scope,
-    Snippet,
+    Binding, BindingKey, CompanyId, ListRequest, Operation, Outcome, Pages, Scope, Snippet,
 };
 
 /// The format of the lines.
@@ -122,9 +122,6 @@ fn all_of(binding: &Binding, cursor: Option<String>, limit: u32) -> ListRequest 
         filter: None,
     }
 }
-
-/// Operations that are read at a time.
-const MOST_OPERATIONS: u64 = 500;
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -244,67 +241,18 @@ impl Transfer {
         company: &CompanyId,
         out: &mut Out,
     ) -> Result<(), ServiceError> {
-        let Some((mut next, last)) = self.store.operation_range(company).await? else {
-            return Ok(());
-        };
-        let mut most = MOST_OPERATIONS;
-        while next <= last {
-            let below = (next + most).min(last + 1);
-            let count = usize::try_from(below - next).unwrap_or(usize::MAX);
-            let page = self
-                .store
-                .operations(company, &OperationFilter::default(), Some(below), count)
-                .await?;
-            let lowest = page.operations.last().map_or(below, |oldest| oldest.id.sequence());
-            // Large operations fill a page before it has all of the oldest ones, which come first.
-            if page.next_before.is_some() && page.operations.len() < count && lowest > next {
-                most = (most / 2).max(1);
-                continue;
-            }
-            let found = page
-                .operations
-                .into_iter()
-                .rev()
-                .filter(|operation| operation.id.sequence() >= next);
-            let found: Vec<Operation> = found.collect();
+        let mut log = OldestFirst::of(&*self.store, company).await?;
+        loop {
+            let found = log.next().await?;
             if found.is_empty() {
-                next = self.first_number_from(company, below, last).await?;
-                continue;
+                return Ok(());
             }
-            for operation in found {
-                // What becomes of one in progress is not known, and an import takes only what has
-                // ended.
-                if operation.outcome != Outcome::InProgress {
-                    out.line(&Line::Operation { value: Box::new(operation) }).await?;
-                }
-            }
-            next = below;
-            most = (most * 2).min(MOST_OPERATIONS);
-        }
-        Ok(())
-    }
-
-    /// The first number from `from` on that has an operation, by bisection: numbers may have long
-    /// gaps.
-    async fn first_number_from(
-        &self,
-        company: &CompanyId,
-        from: u64,
-        last: u64,
-    ) -> Result<u64, ServiceError> {
-        let (mut low, mut high) = (from, last + 1);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            let page = self
-                .store
-                .operations(company, &OperationFilter::default(), Some(middle + 1), 1)
-                .await?;
-            match page.operations.first().is_some_and(|operation| operation.id.sequence() >= from) {
-                true => high = middle,
-                false => low = middle + 1,
+            // What becomes of one in progress is not known, and an import takes only what has
+            // ended.
+            for operation in found.into_iter().filter(|one| one.outcome != Outcome::InProgress) {
+                out.line(&Line::Operation { value: Box::new(operation) }).await?;
             }
         }
-        Ok(low)
     }
 
     /// Exports records of an import that wait for a decision.

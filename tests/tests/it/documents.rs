@@ -34,10 +34,12 @@ enum Why {
 }
 
 /// The beginnings of commands that are not run.
-const NOT_RUN: [(&str, Why); 21] = [
+const NOT_RUN: [(&str, Why); 22] = [
     ("aws", Why::Vendor),
     ("claude", Why::Vendor),
     ("memhost bridge", Why::Vendor),
+    // Its database is the reader's.
+    ("memhost store copy", Why::Vendor),
     ("memsearch", Why::Vendor),
     ("minisign", Why::Vendor),
     ("npm", Why::Vendor),

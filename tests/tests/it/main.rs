@@ -120,6 +120,7 @@ mod sign_in_link;
 mod signals;
 mod signing;
 mod source_guards;
+mod store_copy;
 mod stream;
 mod support;
 mod surfaces;

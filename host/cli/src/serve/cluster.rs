@@ -36,7 +36,7 @@ pub(super) struct Start<Closed> {
 }
 
 /// The address of a database that a flag gives, which everybody sees in the list of processes.
-pub(super) fn database(flag: &str, url: String) -> Result<String> {
+pub(crate) fn database(flag: &str, url: String) -> Result<String> {
     let is_hidden = std::env::var("MEMHOST_STORE").is_ok_and(|named| named == url);
     let authority = url.split_once("://").and_then(|(_, rest)| rest.split_once('@'));
     let has_password = authority.is_some_and(|(user, _)| user.contains(':'))

@@ -147,6 +147,22 @@ impl Bindings {
         Ok(Self { store, clock, activity, companies })
     }
 
+    /// A company's bindings, as a store has them.
+    ///
+    /// # Errors
+    /// Where one cannot be read.
+    pub async fn stored(
+        store: &dyn Store,
+        company: &CompanyId,
+    ) -> Result<Vec<Arc<Binding>>, StoreError> {
+        let mut all = Vec::new();
+        let mut rows = store::scan_all(store, Table::Bindings, &store::company_key(company, b""));
+        while let Some((_, binding)) = rows.next_row::<Binding>("binding").await? {
+            all.push(Arc::new(binding));
+        }
+        Ok(all)
+    }
+
     /// Updates the cache with a row that another process wrote.
     ///
     /// # Errors

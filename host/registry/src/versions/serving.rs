@@ -554,7 +554,10 @@ pub(super) fn state_of(plugin: &Plugin, rejected_versions: Vec<RejectedVersion>)
     ServingVersion { digest: plugin.digest(), version: plugin.version().clone(), rejected_versions }
 }
 
+/// The name of the directory of all providers' files.
+pub const MEMORY: &str = "memory";
+
 /// The directory of all providers' files.
 pub(super) fn memory_dir(data_dir: &Path) -> PathBuf {
-    data_dir.join("memory")
+    data_dir.join(MEMORY)
 }

@@ -162,6 +162,7 @@ async fn remove_tree(path: PathBuf) -> io::Result<()> {
     removed.await.map_err(io::Error::other)?
 }
 
-fn partition(binding: &Binding) -> Vec<u8> {
+/// The partition of a binding.
+pub fn partition(binding: &Binding) -> Vec<u8> {
     store::company_key(&binding.company_id, binding.id.0.as_bytes())
 }

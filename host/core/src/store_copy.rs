@@ -1,0 +1,142 @@
+//! Moves memory between a data directory and a database.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::cluster::agreed_keys;
+use crate::error::OpenError;
+use crate::keys::Keys;
+use memhost_files::durable;
+use memhost_postgres::{self as postgres, PostgresOptions, PostgresStore, Shelf};
+use memhost_registry::plugins::ComponentsDir;
+use memhost_registry::secrets::key_from_env_or_file;
+use memhost_store::{SledOptions, SledStore};
+use memhost_transfer::{Copied, CopyEnd, CopyError, copy_store};
+
+const HOST_KEY: &str = "host.key";
+const VAULT_KEY: &str = "vault.key";
+
+/// From where to where memory is copied.
+#[derive(Debug, Clone)]
+pub struct StoreCopy {
+    /// The data directory. One that is filled must be empty or missing.
+    pub data_dir: PathBuf,
+    /// The database: `postgres://USER:PASSWORD@HOST/DATABASE`.
+    pub database: String,
+    /// Whether the database is filled, and not the data directory.
+    pub is_into_database: bool,
+    /// Where the hosts on the database have the files of providers: `shared_dir`, or the data
+    /// directory of the only one.
+    pub files: Option<PathBuf>,
+    /// The host's key. `None`: `host.key` in the data directory.
+    pub host_key_file: Option<PathBuf>,
+    /// The key that secrets are encrypted with. `None`: `vault.key` in the data directory.
+    pub vault_key_file: Option<PathBuf>,
+}
+
+/// Why memory was not copied.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum StoreCopyError {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Copy(#[from] CopyError),
+    #[error(
+        "the key file {path} is not there, and what it encrypts would be lost; name it with {flag}"
+    )]
+    NoKey { path: PathBuf, flag: &'static str },
+    #[error("{path} is no data directory of a host; name one that a host has used")]
+    NoStore { path: PathBuf },
+}
+
+impl From<postgres::OpenError> for StoreCopyError {
+    fn from(error: postgres::OpenError) -> Self {
+        Self::Open(error.into())
+    }
+}
+
+impl StoreCopy {
+    /// Copies everything and compares it; `say` gets a line for each company. No host may run on
+    /// either of the two. A copy that was cut off goes on when this is called again.
+    ///
+    /// # Errors
+    /// Where a host runs, a key is missing or not the hosts', what is filled is not empty, or the
+    /// copy differs.
+    pub async fn run(&self, say: impl FnMut(&str)) -> Result<Copied, StoreCopyError> {
+        let Self { data_dir, database, is_into_database, .. } = self;
+        if *is_into_database && !data_dir.join("FORMAT").exists() {
+            return Err(StoreCopyError::NoStore { path: data_dir.clone() });
+        }
+        let host_key = self.host_key_file.clone().unwrap_or_else(|| data_dir.join(HOST_KEY));
+        let vault_key = self.vault_key_file.clone().unwrap_or_else(|| data_dir.join(VAULT_KEY));
+        let named = std::env::var("MEMHOST_VAULT_KEY").ok();
+        // A missing one would be made.
+        need(&host_key, "--host-key-file")?;
+        if named.is_none() {
+            need(&vault_key, "--vault-key-file")?;
+        }
+        let keys = Keys::open(data_dir, Some(&host_key))?;
+        let vault = key_from_env_or_file(named.as_deref(), &vault_key).map_err(OpenError::from)?;
+        postgres::claim(database, &agreed_keys(&keys, &vault)).await?;
+        let sled = open_directory(data_dir).await?;
+        let options = PostgresOptions { address: database.clone(), ..PostgresOptions::default() };
+        let server = PostgresStore::open(options).await?;
+        let directory = CopyEnd { store: &sled, files: Some(data_dir) };
+        let server = CopyEnd { store: &server, files: self.files.as_deref() };
+        let (from, to) = match is_into_database {
+            true => (directory, server),
+            false => (server, directory),
+        };
+        let copied = copy_store(from, to, &keys.store_id().to_string(), say).await?;
+        self.copy_builds().await?;
+        if !is_into_database {
+            copy_key(&host_key, &data_dir.join(HOST_KEY))?;
+            if named.is_none() {
+                copy_key(&vault_key, &data_dir.join(VAULT_KEY))?;
+            }
+        }
+        Ok(copied)
+    }
+
+    /// Copies of builds go along: a binding may have one whose file is gone.
+    async fn copy_builds(&self) -> Result<(), StoreCopyError> {
+        let shelf = Shelf::open(&self.database)?;
+        let components =
+            ComponentsDir::open(self.data_dir.join("components")).map_err(OpenError::from)?;
+        if self.is_into_database {
+            for digest in components.digests().map_err(OpenError::from)? {
+                let bytes = components.read(digest).map_err(OpenError::from)?;
+                shelf.put(&digest.to_string(), &bytes, None).await.map_err(OpenError::from)?;
+            }
+            return Ok(());
+        }
+        for text in shelf.builds().await.map_err(OpenError::from)? {
+            let fetched = shelf.fetch(&text).await.map_err(OpenError::from)?;
+            if let (Ok(digest), Some((bytes, _))) = (text.parse(), fetched) {
+                components.keep(digest, &bytes).map_err(OpenError::from)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn need(path: &Path, flag: &'static str) -> Result<(), StoreCopyError> {
+    match path.exists() {
+        true => Ok(()),
+        false => Err(StoreCopyError::NoKey { path: path.to_owned(), flag }),
+    }
+}
+
+fn copy_key(from: &Path, to: &Path) -> Result<(), OpenError> {
+    let copied = fs::read(from).and_then(|key| durable::write(to, &key, 0o600));
+    copied.map_err(|error| OpenError::directory("copying a key to", to, error))
+}
+
+async fn open_directory(data_dir: &Path) -> Result<SledStore, OpenError> {
+    // What is there fits: it is only moved.
+    let options = SledOptions { company_bytes: 0, ..SledOptions::default() };
+    let path = data_dir.to_owned();
+    let opened = memhost_executor::spawn_blocking(move || SledStore::open(&path, options));
+    Ok(opened.await.map_err(|error| OpenError::directory("opening", data_dir, error))??)
+}

@@ -1,0 +1,214 @@
+//! Memory moves from a data directory into PostgreSQL and back: `memhost store copy`, as an
+//! operator types it.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use memhost_postgres::testing;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::cluster::{Host, TOKEN, capture, listening, program, query, send, with};
+
+/// What a company has, as the API says it.
+const LISTS: [&str; 8] = [
+    "bindings",
+    "tokens",
+    "secrets",
+    "activity",
+    "operations",
+    "jobs",
+    "finance-events",
+    "budgets",
+];
+
+fn database() -> Option<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(testing::database())
+}
+
+fn embedded(data_dir: &Path) -> Command {
+    let mut command = program();
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data_dir);
+    command.env("MEMHOST_OPERATOR_TOKEN", TOKEN);
+    command
+}
+
+/// A host on the database, with the keys of a data directory.
+fn on(database: &str, data_dir: &Path, keys: &Path) -> Command {
+    let mut command = embedded(data_dir);
+    command.env("MEMHOST_STORE", database);
+    command.arg("--host-key-file").arg(keys.join("host.key"));
+    command.arg("--vault-key-file").arg(keys.join("vault.key"));
+    command
+}
+
+fn stop(mut host: Host) {
+    host.signal(Signal::TERM);
+    assert!(host.child.wait().unwrap().success());
+}
+
+fn copying(database: &str, arguments: &[(&str, &Path)]) -> Command {
+    let mut command = program();
+    command.env("MEMHOST_STORE", database).args(["store", "copy"]);
+    for (flag, value) in arguments {
+        command.arg(flag).arg(value);
+    }
+    command
+}
+
+fn said(output: &Output) -> String {
+    let all = [&output.stdout[..], &output.stderr[..]].concat();
+    String::from_utf8_lossy(&all).into_owned()
+}
+
+fn fine(at: &Host, path: &str, body: Option<&Value>) -> Value {
+    let (status, answer) = send(&at.url, path, body, None).expect("no answer");
+    assert!((200..300).contains(&status), "{path}: {status} {answer}");
+    answer
+}
+
+/// Everything that a company has, but for what counts on while hosts run.
+fn everything(at: &Host, company: &str) -> Vec<Value> {
+    let list = |name: &str| {
+        let limit = if matches!(name, "operations" | "jobs") { "?limit=200" } else { "" };
+        let mut listed = fine(at, &format!("/control/v1/companies/{company}/{name}{limit}"), None);
+        for item in listed["items"].as_array_mut().unwrap() {
+            // What a binding uses at the moment.
+            item.as_object_mut().unwrap().remove("usage");
+        }
+        listed["items"].clone()
+    };
+    LISTS.iter().map(|name| list(name)).collect()
+}
+
+fn captured(text: &str, company: &str) -> Value {
+    let mut body = capture(text);
+    body["scope"]["companyId"] = json!(company);
+    body["source"]["companyId"] = json!(company);
+    body
+}
+
+fn finds(at: &Host, company: &str, word: &str) -> usize {
+    let mut body = query(word);
+    body["scope"]["companyId"] = json!(company);
+    with(&fine(at, &format!("/runtime/v1/companies/{company}/query"), Some(&body)), word)
+}
+
+/// Fills two companies with some of everything.
+fn fill(at: &Host) {
+    for company in ["acme", "beta"] {
+        for number in 0..20 {
+            let text = format!("The letters of day {number} are in the north archive of {company}");
+            let path = format!("/runtime/v1/companies/{company}/capture");
+            fine(at, &path, Some(&captured(&text, company)));
+        }
+        let of = |rest: &str| format!("/control/v1/companies/{company}/{rest}");
+        fine(at, &of("tokens"), Some(&json!({"name": "reader", "role": "auditor"})));
+        fine(
+            at,
+            &of("finance-events"),
+            Some(&json!({
+                "eventKind": "fee", "biller": "b", "amountCents": 500, "currency": "USD",
+                "description": "a disk", "occurredAt": "2026-11-20T00:00:00Z",
+            })),
+        );
+        finds(at, company, "letters");
+    }
+    fine(at, "/control/v1/tokens", Some(&json!({"name": "second", "role": "operator"})));
+}
+
+#[test]
+fn memory_moves_into_a_database_and_back() {
+    let Some(database) = database() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let (old, new, back) = (path("old"), path("new"), path("back"));
+    let host = listening(embedded(&old));
+    fill(&host);
+    let before = ["acme", "beta"].map(|company| everything(&host, company));
+    let operators = fine(&host, "/control/v1/tokens", None)["items"].clone();
+
+    // Not while a host runs.
+    let running = copying(&database, &[("--from", &old), ("--files", &new)]).output().unwrap();
+    assert!(!running.status.success() && said(&running).contains("in use"), "{}", said(&running));
+    stop(host);
+
+    // Not without the files of providers.
+    let without = copying(&database, &[("--from", &old)]).output().unwrap();
+    assert!(!without.status.success() && said(&without).contains("--files"), "{}", said(&without));
+    let copied = copying(&database, &[("--from", &old), ("--files", &new)]).output().unwrap();
+    assert!(copied.status.success(), "{}", said(&copied));
+    assert!(said(&copied).contains("copied and compared 2 companies"), "{}", said(&copied));
+
+    let host = listening(on(&database, &new, &old));
+    for (company, before) in ["acme", "beta"].iter().zip(&before) {
+        for (name, (now, before)) in LISTS.iter().zip(everything(&host, company).iter().zip(before))
+        {
+            assert_eq!(now, before, "{name} of {company}");
+        }
+    }
+    assert_eq!(fine(&host, "/control/v1/tokens", None)["items"], operators);
+    for company in ["acme", "beta"] {
+        assert_eq!(finds(&host, company, "letters"), 20);
+        let more = captured("The letters of the last day are here", company);
+        fine(&host, &format!("/runtime/v1/companies/{company}/capture"), Some(&more));
+    }
+    // A database with memory is not filled again, and none that a host uses is read.
+    let busy = copying(&database, &[("--from", &old), ("--files", &new)]).output().unwrap();
+    assert!(!busy.status.success() && said(&busy).contains("stop all hosts"), "{}", said(&busy));
+    stop(host);
+    let full = copying(&database, &[("--from", &old), ("--files", &new)]).output().unwrap();
+    assert!(!full.status.success() && said(&full).contains("already"), "{}", said(&full));
+
+    let (host_key, vault_key) = (old.join("host.key"), old.join("vault.key"));
+    let keys = [("--host-key-file", &*host_key), ("--vault-key-file", &*vault_key)];
+    let no_keys = copying(&database, &[("--to", &back), ("--files", &new)]).output().unwrap();
+    assert!(said(&no_keys).contains("--host-key-file"), "{}", said(&no_keys));
+    let arguments = [&[("--to", &*back), ("--files", &*new)][..], &keys].concat();
+    let copied = copying(&database, &arguments).output().unwrap();
+    assert!(copied.status.success(), "{}", said(&copied));
+    let host = listening(embedded(&back));
+    for company in ["acme", "beta"] {
+        assert_eq!(finds(&host, company, "letters"), 21);
+    }
+    assert_eq!(fine(&host, "/control/v1/tokens", None)["items"], operators);
+    stop(host);
+    let mut verify = program();
+    let verified = verify.args(["store", "verify", "--data-dir"]).arg(&back).output().unwrap();
+    assert!(said(&verified).contains("no problems found"), "{}", said(&verified));
+}
+
+#[test]
+fn a_copy_that_was_cut_off_is_used_by_nobody_and_goes_on() {
+    let Some(database) = database() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let (old, new) = (directory.path().join("old"), directory.path().join("new"));
+    let host = listening(embedded(&old));
+    let companies: Vec<String> = (0..12).map(|number| format!("company-{number:02}")).collect();
+    for company in &companies {
+        let path = format!("/runtime/v1/companies/{company}/capture");
+        fine(&host, &path, Some(&captured("The letters are in the archive", company)));
+    }
+    stop(host);
+    let mut copy = copying(&database, &[("--from", &old), ("--files", &new)]);
+    let mut child = copy.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    for _ in 0..3 {
+        lines.next().unwrap().unwrap();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut starting = on(&database, &new, &old);
+    let refused = starting.stdout(Stdio::null()).stderr(Stdio::piped()).output().unwrap();
+    assert!(!refused.status.success() && said(&refused).contains("a part of a copy"));
+    let copied = copying(&database, &[("--from", &old), ("--files", &new)]).output().unwrap();
+    assert!(copied.status.success(), "{}", said(&copied));
+    assert!(said(&copied).contains("company-00: copied before"), "{}", said(&copied));
+    assert!(said(&copied).contains("copied and compared 12 companies"), "{}", said(&copied));
+    let host = listening(on(&database, &new, &old));
+    for company in &companies {
+        assert_eq!(finds(&host, company, "letters"), 1, "{company}");
+    }
+}
