@@ -14,7 +14,7 @@ use memhost_ports::{BindingStorage, StorageError, StoragePage, StorageSize, Stor
 use memhost_store::{
     BackupReport, Change, ChangeFeed, Commit, Compacted, Coordination, DiskState, DueKind, Held,
     Lease, Leases, LockKind, LogPage, Maintenance, OperationLog, Partitions, Store, StoreError,
-    Table, TablePage, TableWrite, Tables, Transacted,
+    Table, TablePage, TableWrite, Tables, Transacted, Writing,
 };
 use memhost_types::{
     CompanyId, Operation, OperationFilter, OperationId, Outcome, Rollup, RollupKey,
@@ -371,6 +371,10 @@ impl Maintenance for FaultyStore {
 
     fn disk(&self) -> DiskState {
         self.inner.disk()
+    }
+
+    fn writing(&self) -> Option<Writing> {
+        self.inner.writing()
     }
 
     fn held(&self, company: &CompanyId) -> Result<Held, StoreError> {

@@ -19,7 +19,7 @@ use memhost_operations::{Operations, Parts};
 use memhost_oplog::Oplog;
 use memhost_oplog::metrics::Gauges;
 use memhost_ports::Clock;
-use memhost_postgres::Membership;
+use memhost_postgres::{Membership, Term};
 use memhost_queues::{Deliveries, Jobs};
 use memhost_registry::bindings::Bindings;
 use memhost_registry::plugins::Plugins;
@@ -58,7 +58,7 @@ pub struct Monitor {
     sandbox: Sandbox,
     data_dir: PathBuf,
     store_id: uuid::Uuid,
-    membership: Option<Arc<Membership>>,
+    membership: Option<(Arc<Membership>, Term)>,
 }
 
 impl Monitor {

@@ -229,7 +229,7 @@ impl Service {
             data_dir,
             files_dir,
             store_id: keys.store_id(),
-            membership: options.leadership.map(|leadership| leadership.membership),
+            membership: options.leadership.map(|at| (at.membership, at.term)),
         };
         let service = Arc::new(Self::new(parts, secrets, own, options.retry));
         if options.has_background {

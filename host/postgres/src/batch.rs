@@ -79,13 +79,20 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) async fn open(address: &Address) -> Result<Self, tokio_postgres::Error> {
         let (client, _) = address.connect().await?;
-        let statements = Statements::prepare(&client).await?;
+        let mut statements = Statements::prepare(&client).await?;
+        let row = client.query_one("SELECT current_setting('synchronous_commit')", &[]).await?;
+        if row.get::<_, &str>(0) == "off" {
+            statements.begin = format!("{BEGIN}; SET LOCAL synchronous_commit = on");
+        }
         Ok(Self { client, statements })
     }
 }
 
 /// Its statements.
 pub(crate) struct Statements {
+    /// [`BEGIN`], and where a database would acknowledge what a crash of it loses, that it does
+    /// not.
+    begin: String,
     fence: Statement,
     held: Statement,
     put: Statement,
@@ -169,6 +176,7 @@ const LANE: &str = "INSERT INTO lanes (host, lane, batch) VALUES ($1, $2, $3) \
 impl Statements {
     async fn prepare(client: &Client) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
+            begin: BEGIN.to_owned(),
             fence: client.prepare(FENCE).await?,
             held: client.prepare(HELD).await?,
             put: client.prepare(PUT).await?,
@@ -192,7 +200,7 @@ pub(crate) async fn begin<'t>(
     let place: [&(dyn ToSql + Sync); 3] = [&host, &lane, &number];
     // They are sent together, and done one after the other.
     let ((), numbered, lost) = tokio::try_join!(
-        transaction.batch_execute(BEGIN),
+        transaction.batch_execute(&statements.begin),
         transaction.execute(&statements.lane, &place),
         fence(&transaction, statements, batch, host),
     )?;

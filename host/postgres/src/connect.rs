@@ -222,6 +222,18 @@ pub(crate) async fn prepare(address: &Address) -> Result<(), OpenError> {
     let mut tries = 0;
     loop {
         tries += 1;
+        // A host of the next version may have been here: what it adds, this one does not need.
+        let newest = newest_of(&client).await.map_err(unreachable)?;
+        let known = known();
+        if newest > known + 1 {
+            return Err(unfit(format!(
+                "its schema has the version {newest}, and this host knows {known}; upgrade this \
+                 host"
+            )));
+        }
+        if newest > known {
+            return Ok(());
+        }
         match migrations::migrations::runner().run_async(&mut client).await {
             Ok(_) => return Ok(()),
             // Another host may do the same at this moment. What it has done is not done again.
@@ -233,6 +245,23 @@ pub(crate) async fn prepare(address: &Address) -> Result<(), OpenError> {
             }
         }
     }
+}
+
+/// The newest version of the schema that this host knows.
+fn known() -> i32 {
+    let all = migrations::migrations::runner();
+    let versions = all.get_migrations().iter().map(refinery::Migration::version);
+    versions.max().unwrap_or(0).try_into().unwrap_or(0)
+}
+
+/// The newest version that some host has made of the schema; 0: none.
+async fn newest_of(client: &Client) -> Result<i32, tokio_postgres::Error> {
+    let table = "SELECT to_regclass('refinery_schema_history') IS NOT NULL";
+    if !client.query_one(table, &[]).await?.get::<_, bool>(0) {
+        return Ok(0);
+    }
+    let newest = "SELECT coalesce(max(version), 0)::int FROM refinery_schema_history";
+    Ok(client.query_one(newest, &[]).await?.get(0))
 }
 
 #[cfg(test)]

@@ -42,6 +42,21 @@ pub struct Term {
     pub token: i64,
 }
 
+/// What a database says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DatabaseState {
+    /// Its setting `synchronous_commit`.
+    pub synchronous_commit: String,
+    /// Whether it names synchronous standbys.
+    pub waits_for_standby: bool,
+    /// Standbys and other receivers of its WAL that are connected.
+    pub standbys: i64,
+    /// Connections of clients to the whole server.
+    pub connections: i64,
+    /// How many it takes of ordinary users.
+    pub most_connections: i64,
+}
+
 /// A host that was there before, and that this one cannot join.
 struct Conflict {
     host: String,
@@ -261,6 +276,29 @@ impl Membership {
             is_leader: row.get(6),
         };
         Ok(rows.iter().map(host).collect())
+    }
+
+    /// What the database says of itself.
+    ///
+    /// # Errors
+    /// Where it fails.
+    pub async fn database(&self) -> Result<DatabaseState, StoreError> {
+        let looking = failed("looking at the database");
+        let (client, _) = self.address.connect().await.map_err(&looking)?;
+        let sql = "SELECT current_setting('synchronous_commit'), \
+                     current_setting('synchronous_standby_names') <> '', \
+                     (SELECT count(*) FROM pg_stat_replication), \
+                     (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'), \
+                     current_setting('max_connections')::bigint \
+                       - current_setting('superuser_reserved_connections')::bigint";
+        let row = client.query_one(sql, &[]).await.map_err(&looking)?;
+        Ok(DatabaseState {
+            synchronous_commit: row.get(0),
+            waits_for_standby: row.get(1),
+            standbys: row.get(2),
+            connections: row.get(3),
+            most_connections: row.get(4),
+        })
     }
 
     /// Leaves: another host may take over at once. This one answers nothing afterwards.

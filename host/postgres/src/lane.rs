@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
@@ -15,7 +15,7 @@ use crate::costs::Costs;
 use crate::error::{PATIENCE, no_answer, passes, said};
 use crate::item::Item;
 use crate::sums::Sums;
-use memhost_store::StoreError;
+use memhost_store::{StoreError, Writing};
 
 /// The most items of one transaction, and about the most bytes.
 const MOST_ITEMS: usize = 1_000;
@@ -44,6 +44,44 @@ struct Waiting {
     bytes: AtomicUsize,
 }
 
+/// What all lanes of a store have done.
+#[derive(Default)]
+pub(crate) struct Counts {
+    batches: AtomicU64,
+    items: AtomicU64,
+    batch_us: AtomicU64,
+    tried_again: AtomicU64,
+    refused: AtomicU64,
+    given_up: AtomicU64,
+}
+
+fn count(counter: &AtomicU64, more: usize) {
+    counter.fetch_add(more as u64, Ordering::Relaxed);
+}
+
+impl Counts {
+    pub(crate) fn writing(&self, lanes: &[Lane]) -> Writing {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let waiting = lanes.iter().map(|lane| lane.waiting.items.load(Ordering::Relaxed) as u64);
+        Writing {
+            batches: read(&self.batches),
+            items: read(&self.items),
+            batch_us: read(&self.batch_us),
+            tried_again: read(&self.tried_again),
+            refused: read(&self.refused),
+            given_up: read(&self.given_up),
+            waiting: waiting.sum(),
+        }
+    }
+
+    fn committed(&self, items: usize, begun: Instant) {
+        count(&self.batches, 1);
+        count(&self.items, items);
+        let took = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.batch_us.fetch_add(took, Ordering::Relaxed);
+    }
+}
+
 /// The writing end of a lane.
 pub(crate) struct Lane {
     work: mpsc::UnboundedSender<Work>,
@@ -56,7 +94,11 @@ pub(crate) struct Paused {
 }
 
 impl Lane {
-    pub(crate) fn start(address: Address, host: Uuid, number: usize) -> Self {
+    pub(crate) fn start(
+        address: Address,
+        (host, number): (Uuid, usize),
+        counts: Arc<Counts>,
+    ) -> Self {
         let (work, incoming) = mpsc::unbounded_channel();
         let waiting = Arc::new(Waiting::default());
         let task = Task {
@@ -69,6 +111,7 @@ impl Lane {
             costs: Costs::default(),
             last_failure: None,
             waiting: Arc::clone(&waiting),
+            counts,
         };
         tokio::spawn(task.run(incoming));
         Self { work, waiting }
@@ -124,6 +167,7 @@ struct Task {
     /// When something was given up, and why.
     last_failure: Option<(Instant, StoreError)>,
     waiting: Arc<Waiting>,
+    counts: Arc<Counts>,
 }
 
 /// How long a lane says that it has given something up.
@@ -190,7 +234,10 @@ impl Task {
             }
             let left = PATIENCE.saturating_sub(begun.elapsed());
             let failure = match tokio::time::timeout(left, self.attempt(&items)).await {
-                Ok(Ok(held)) => return committed(items, held),
+                Ok(Ok(held)) => {
+                    self.counts.committed(items.len(), begun);
+                    return committed(items, held);
+                }
                 Ok(Err(failure)) => failure,
                 // Its connection is gone with it; whether it was committed is seen by its number.
                 Err(_) => return self.give_up(items, &no_answer("writing")),
@@ -207,7 +254,10 @@ impl Task {
                     continue;
                 }
                 Failure::Committed => match self.read_held(&items).await {
-                    Ok(held) => return committed(items, held),
+                    Ok(held) => {
+                        self.counts.committed(items.len(), begun);
+                        return committed(items, held);
+                    }
                     Err(error) => error,
                 },
                 Failure::Database(error) => error,
@@ -228,6 +278,7 @@ impl Task {
                 return self.give_up(items, &why);
             }
             tracing::warn!(why = message, "a batch is written again");
+            count(&self.counts.tried_again, 1);
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
@@ -235,6 +286,7 @@ impl Task {
 
     fn give_up(&mut self, items: Vec<Item>, why: &StoreError) {
         tracing::error!(%why, items = items.len(), "a batch was given up");
+        count(&self.counts.given_up, items.len());
         (self.sums, self.costs) = (Sums::default(), Costs::default());
         self.last_failure = Some((Instant::now(), why.clone()));
         for item in items {
@@ -249,6 +301,7 @@ impl Task {
             match item.refused() {
                 None => items.push(item),
                 Some(why) => {
+                    count(&self.counts.refused, 1);
                     self.last_failure = Some((Instant::now(), why.clone()));
                     item.failed(why);
                 }

@@ -41,7 +41,7 @@ pub mod testing;
 
 pub use self::error::OpenError;
 pub use self::heartbeat::{Agreed, JoinOptions, Leader};
-pub use self::hosts::{Membership, Term, claim};
+pub use self::hosts::{DatabaseState, Membership, Term, claim};
 pub use self::lease::{HostLease, LEASE};
 pub use self::shelf::{SharedPlugin, Shelf, Shelved};
 pub use self::store::{PostgresOptions, PostgresStore};

@@ -14,6 +14,7 @@ use crate::place::{DUE, kind};
 use crate::store::{Inner, PostgresStore};
 use memhost_store::{
     BackupReport, Commit, Compacted, DiskState, Held, Maintenance, Store, StoreError, Table,
+    Writing,
 };
 use memhost_types::CompanyId;
 
@@ -91,6 +92,10 @@ impl Maintenance for PostgresStore {
 
     fn disk(&self) -> DiskState {
         DiskState::default()
+    }
+
+    fn writing(&self) -> Option<Writing> {
+        Some(self.0.counts.writing(&self.0.lanes))
     }
 
     fn held(&self, company: &CompanyId) -> Result<Held, StoreError> {

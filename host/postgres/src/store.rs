@@ -17,7 +17,7 @@ use crate::company::{Company, RowKey};
 use crate::connect::{self, Address};
 use crate::error::{OpenError, PATIENCE, failed, no_answer, unavailable};
 use crate::hosts::Term;
-use crate::lane::Lane;
+use crate::lane::{Counts, Lane};
 use crate::place::HOST;
 use memhost_store::{LocalLeases, LocalLocks, StoreError};
 use memhost_types::CompanyId;
@@ -76,6 +76,7 @@ pub(crate) struct Inner {
     pub(crate) term: Option<Term>,
     pool: Pool,
     pub(crate) lanes: Vec<Lane>,
+    pub(crate) counts: Arc<Counts>,
     /// Where the store's own tasks run.
     pub(crate) tasks: Handle,
     /// The host itself, as a company.
@@ -131,12 +132,15 @@ impl PostgresStore {
         connect::prepare(&address).await?;
         let id = options.term.map_or_else(Uuid::new_v4, |term| term.host);
         let count = options.lanes.max(1);
-        let lanes = (0..count).map(|number| Lane::start(address.clone(), id, number)).collect();
+        let counts = Arc::<Counts>::default();
+        let lane = |number| Lane::start(address.clone(), (id, number), Arc::clone(&counts));
+        let lanes = (0..count).map(lane).collect();
         Ok(Self(Arc::new(Inner {
             id,
             term: options.term,
             pool: address.pool(options.readers.max(1))?,
             lanes,
+            counts,
             tasks: Handle::current(),
             own: Arc::new(Company::new(
                 HOST,

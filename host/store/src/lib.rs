@@ -47,7 +47,7 @@ pub use self::cost_order::{
 pub use self::directory::lock_directory;
 pub use self::disk::{DiskLevel, DiskSeam, DiskState, DiskStep, OnFatal};
 pub use self::error::StoreError;
-pub use self::maintenance::{BackupReport, Compacted, Maintenance, mend};
+pub use self::maintenance::{BackupReport, Compacted, Maintenance, Writing, mend};
 pub use self::memory::MemoryStore;
 pub use self::operations::{LogPage, OperationLog, interrupted_at_start, next_sequence};
 pub use self::partitions::{Partitions, SizeLimit, check_batch, check_key, check_value};

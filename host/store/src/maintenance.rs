@@ -33,6 +33,25 @@ pub struct Compacted {
     pub bytes_after: u64,
 }
 
+/// How a store writes to its database, since it was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Writing {
+    /// Batches that were committed.
+    pub batches: u64,
+    /// Items in them.
+    pub items: u64,
+    /// The time that committed batches took together, in microseconds.
+    pub batch_us: u64,
+    /// Tries that failed and were repeated.
+    pub tried_again: u64,
+    /// Items that were refused because another host had taken over.
+    pub refused: u64,
+    /// Items that could not be written in time.
+    pub given_up: u64,
+    /// Items that wait at present.
+    pub waiting: u64,
+}
+
 /// Maintenance of a store.
 #[async_trait]
 pub trait Maintenance: Send + Sync {
@@ -83,6 +102,11 @@ pub trait Maintenance: Send + Sync {
 
     /// How much room the disk has. This never waits.
     fn disk(&self) -> DiskState;
+
+    /// How it writes to its database. `None`: it has none. This never waits.
+    fn writing(&self) -> Option<Writing> {
+        None
+    }
 
     /// How much is kept of a company, which every write changes in its own transaction. Every
     /// operation asks for it, so it waits neither for the disk nor for transactions. A transaction

@@ -31,6 +31,7 @@ mod cli;
 mod cluster;
 mod cluster_checker;
 mod cluster_plugins;
+mod cluster_watch;
 mod company;
 mod company_backup;
 mod company_quota;

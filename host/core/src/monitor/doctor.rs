@@ -85,6 +85,7 @@ impl Monitor {
         all.push(self.check_background().await);
         all.extend(self.check_quiet());
         all.extend(self.check_hosts().await);
+        all.extend(self.check_database().await);
         all
     }
 

@@ -28,6 +28,7 @@ impl Monitor {
             values: vec![("deliveries", deliveries as u64), ("jobs", jobs as u64)],
         });
         self.expose_disk(&mut metrics);
+        self.expose_database(&mut metrics).await;
         self.expose_sandbox(&mut metrics);
         self.expose_bindings(&mut metrics);
         added.into_iter().for_each(|gauges| metrics.gauges(gauges));
@@ -54,6 +55,44 @@ impl Monitor {
             label: "state",
             values: states.map(|(state, level)| (state, u64::from(disk.level == level))).to_vec(),
         });
+    }
+
+    async fn expose_database(&self, metrics: &mut Exposition) {
+        if let Some(writing) = self.store.writing() {
+            for (name, help, count) in [
+                ("database_batches", "Batches committed to the database", writing.batches),
+                ("database_items", "Items in those batches", writing.items),
+                ("database_tries_again", "Batches that were tried again", writing.tried_again),
+                (
+                    "database_items_refused",
+                    "Items refused because another host had taken over, or that were built on such",
+                    writing.refused,
+                ),
+                (
+                    "database_items_given_up",
+                    "Items that could not be written within 10 s",
+                    writing.given_up,
+                ),
+            ] {
+                metrics.counter(name, help, count);
+            }
+            metrics.time("database_batch", "Time of committed batches", writing.batch_us);
+            metrics.gauge("database_items_waiting", "Items that wait", writing.waiting);
+        }
+        let Some((membership, term)) = &self.membership else { return };
+        let term = u64::try_from(term.token).unwrap_or(0);
+        metrics.gauge("term", "Rises whenever another host leads", term);
+        // What the database does not say is left out, and the rest is there.
+        if let Ok(hosts) = membership.hosts().await {
+            let up = hosts.iter().filter(|host| host.is_up).count() as u64;
+            let gone = hosts.len() as u64 - up;
+            metrics.gauges(Gauges {
+                name: "hosts",
+                help: "Hosts on the database; gone: in the last ten minutes",
+                label: "state",
+                values: vec![("up", up), ("gone", gone)],
+            });
+        }
     }
 
     fn expose_sandbox(&self, metrics: &mut Exposition) {

@@ -7,6 +7,9 @@ use memhost_store::StoreError;
 use memhost_tenancy::ServiceError;
 use memhost_types::{HostView, counted};
 
+/// Connections that a host needs that starts or takes over.
+const FREE_CONNECTIONS: i64 = 13;
+
 impl Monitor {
     /// The hosts on the database that were there in the last ten minutes, by name. A host with an
     /// embedded store is in no list.
@@ -19,14 +22,49 @@ impl Monitor {
     }
 
     async fn listed(&self) -> Result<Vec<HostView>, StoreError> {
-        let Some(membership) = &self.membership else { return Ok(Vec::new()) };
+        let Some((membership, _)) = &self.membership else { return Ok(Vec::new()) };
         membership.hosts().await
+    }
+
+    /// Warns where a crash of the database would lose what was acknowledged, or it is nearly out of
+    /// connections.
+    pub(super) async fn check_database(&self) -> Option<Check> {
+        const NAME: &str = "database";
+        let state = match self.membership.as_ref()?.0.database().await {
+            Ok(state) => state,
+            Err(error) => {
+                let advice = "check that the database runs";
+                return Some(Check::error(NAME, error.to_string(), advice));
+            }
+        };
+        let (used, most) = (state.connections, state.most_connections);
+        let found = format!(
+            "synchronous_commit is {}, {}, {used} of {most} connections",
+            state.synchronous_commit,
+            counted(state.standbys, "standby", "standbys"),
+        );
+        let is_weak = matches!(state.synchronous_commit.as_str(), "off" | "local");
+        Some(if state.waits_for_standby && state.standbys == 0 {
+            let advice = "start the standby that synchronous_standby_names names; until then \
+                          writes wait";
+            Check::warning(NAME, found, advice)
+        } else if state.waits_for_standby && is_weak {
+            let advice = "set synchronous_commit to on, or a fail-over to the standby loses what \
+                          was acknowledged";
+            Check::warning(NAME, found, advice)
+        } else if most - used < FREE_CONNECTIONS {
+            let advice = "raise max_connections of the database, or stop other clients: a host \
+                          that starts or takes over needs 13";
+            Check::warning(NAME, found, advice)
+        } else {
+            Check::ok(NAME, found)
+        })
     }
 
     /// Warns where no other host could take this one's place, or one of them is gone.
     pub(super) async fn check_hosts(&self) -> Option<Check> {
         const NAME: &str = "hosts";
-        if self.membership.as_ref()?.is_alone() {
+        if self.membership.as_ref()?.0.is_alone() {
             return Some(Check::ok(
                 NAME,
                 "this one alone; without --peer-listen no other can join",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use memhost_postgres::PostgresStore;
+use memhost_postgres::{PostgresOptions, PostgresStore};
 use memhost_store::suite::{company, put, row, size};
 use memhost_store::{
     Change, Expected, Maintenance, OperationLog, Partitions, Store, StoreError, Table, TableWrite,
@@ -264,3 +264,54 @@ attack!(a_number_that_was_given_before_the_company_was_lost_is_not_given_again, 
     assert!(lost.await.is_err());
     assert_eq!(next_sequence(&first, &company("acme")).await.unwrap(), given + 1);
 });
+
+/// A host goes on on the schema of the next version, while hosts are upgraded one after the other,
+/// and not on one after that.
+#[test]
+fn a_host_runs_on_the_schema_of_the_next_version_and_not_on_a_later_one() {
+    server::runtime().block_on(async {
+        let Some(address) = server::database().await else { return };
+        let store = server::open(&address, 0).await;
+        let client = server::client(&address).await;
+        let newer = |more: i32| {
+            format!(
+                "INSERT INTO refinery_schema_history (version, name, applied_on, checksum) \
+                 SELECT max(version) + {more}, 'later', '', '0' FROM refinery_schema_history"
+            )
+        };
+        drop(store);
+        client.batch_execute(&newer(1)).await.unwrap();
+        client.batch_execute("ALTER TABLE operations ADD COLUMN later text").await.unwrap();
+        let store = server::open(&address, 0).await;
+        wrote(&store, "acme").await;
+        client.batch_execute(&newer(1)).await.unwrap();
+        let options = PostgresOptions { address, ..PostgresOptions::default() };
+        let error = PostgresStore::open(options).await.err().unwrap().to_string();
+        assert!(error.contains("upgrade this host"), "{error}");
+    });
+}
+
+/// What is acknowledged survives a crash of the database, whatever its operator has set for others.
+#[test]
+fn commits_are_synchronous_where_the_database_says_otherwise() {
+    server::runtime().block_on(async {
+        let Some(address) = server::database().await else { return };
+        let client = server::client(&address).await;
+        drop(server::open(&address, 0).await);
+        let name = client.query_one("SELECT current_database()", &[]).await.unwrap();
+        let name: &str = name.get(0);
+        let set = format!(
+            "ALTER DATABASE {name} SET synchronous_commit = off; \
+             CREATE TABLE seen (setting text); \
+             CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+               INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NEW; \
+             END $$; \
+             CREATE TRIGGER see BEFORE INSERT ON operations FOR EACH ROW EXECUTE FUNCTION see()"
+        );
+        client.batch_execute(&set).await.unwrap();
+        let store = server::open(&address, 0).await;
+        wrote(&store, "acme").await;
+        let row = client.query_one("SELECT DISTINCT setting FROM seen", &[]).await.unwrap();
+        assert_eq!(row.get::<_, &str>(0), "on");
+    });
+}
