@@ -1,5 +1,6 @@
 //! Looks for what no single test would find: clients write and read through several hosts, while
-//! hosts are killed, paused and started again, and the database cuts connections and refuses them.
+//! hosts are killed, paused and started again, what they send to the database arrives late, and the
+//! database cuts connections and refuses them.
 //! What clients note is compared with what is there at the end. `MEMHOST_CLUSTER_SECONDS` says how
 //! long; `just cluster` takes ten minutes.
 
@@ -11,11 +12,14 @@ use std::time::{Duration, Instant};
 use memhost_postgres::testing;
 use rustix::process::Signal;
 
-use crate::cluster::{CAPTURE, Cluster, Host, QUERY, capture, listed, query, send, with};
+use crate::cluster::{
+    CAPTURE, Cluster, Host, QUERY, capture, listed, listening, query, send, with,
+};
+use crate::late::LateSocket;
 
 /// How long hosts have trouble in the usual run.
 const SECONDS: u64 = 25;
-const CLIENTS: usize = 3;
+const CLIENTS: usize = 6;
 const HOSTS: [&str; 3] = ["a", "b", "c"];
 
 /// What clients note.
@@ -92,8 +96,20 @@ fn work(number: usize, urls: &RwLock<Vec<String>>, noted: &Mutex<Noted>, stop: &
     }
 }
 
+/// A host that reaches the database through a socket of its own.
+fn start(cluster: &Cluster, name: &str, socket: &LateSocket) -> Host {
+    let mut command = cluster.command(name);
+    command.env("MEMHOST_STORE", &socket.address);
+    listening(command)
+}
+
 /// One trouble after the other.
-fn trouble(cluster: &Cluster, hosts: &mut [Host], urls: &RwLock<Vec<String>>, until: Instant) {
+fn trouble(
+    cluster: &Cluster,
+    (hosts, sockets): (&mut [Host], &[LateSocket]),
+    urls: &RwLock<Vec<String>>,
+    until: Instant,
+) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (server, name) = cluster.database.rsplit_once('/').unwrap();
     let admin = runtime.block_on(testing::client(&format!("{server}/postgres")));
@@ -104,12 +120,12 @@ fn trouble(cluster: &Cluster, hosts: &mut [Host], urls: &RwLock<Vec<String>>, un
     while Instant::now() < until {
         let victim = usize::try_from(dice.roll(3)).unwrap();
         let wait = Duration::from_millis(300 + dice.roll(5_000));
-        match dice.roll(5) {
+        match dice.roll(7) {
             0 | 1 => {
                 hosts[victim].child.kill().unwrap();
                 hosts[victim].child.wait().unwrap();
                 std::thread::sleep(wait / 4);
-                hosts[victim] = cluster.start(HOSTS[victim]);
+                hosts[victim] = start(cluster, HOSTS[victim], &sockets[victim]);
                 urls.write().unwrap()[victim] = hosts[victim].url.clone();
             }
             2 => {
@@ -117,7 +133,9 @@ fn trouble(cluster: &Cluster, hosts: &mut [Host], urls: &RwLock<Vec<String>>, un
                 std::thread::sleep(wait);
                 hosts[victim].signal(Signal::CONT);
             }
-            3 => sql(cut.clone()),
+            // Long enough for another host to lead when it arrives.
+            3 | 4 => sockets[victim].hold(wait.max(Duration::from_millis(4_500))),
+            5 => sql(cut.clone()),
             _ => {
                 sql(format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false; {cut}"));
                 std::thread::sleep(wait / 2);
@@ -131,7 +149,9 @@ fn trouble(cluster: &Cluster, hosts: &mut [Host], urls: &RwLock<Vec<String>>, un
 #[test]
 fn what_was_acknowledged_is_there_once_whatever_happens_to_hosts() {
     let Some(cluster) = Cluster::new() else { return };
-    let mut hosts = HOSTS.map(|name| cluster.start(name));
+    let sockets = HOSTS.map(|_| LateSocket::new(&cluster.database));
+    let mut hosts: Vec<Host> =
+        HOSTS.iter().zip(&sockets).map(|(name, socket)| start(&cluster, name, socket)).collect();
     let urls = RwLock::new(hosts.iter().map(|host| host.url.clone()).collect());
     let (noted, stop) = (Mutex::new(Noted::default()), AtomicBool::new(false));
     let named = std::env::var("MEMHOST_CLUSTER_SECONDS").ok();
@@ -141,7 +161,8 @@ fn what_was_acknowledged_is_there_once_whatever_happens_to_hosts() {
             let (urls, noted, stop) = (&urls, &noted, &stop);
             scope.spawn(move || work(number, urls, noted, stop));
         }
-        trouble(&cluster, &mut hosts, &urls, Instant::now() + Duration::from_secs(seconds));
+        let until = Instant::now() + Duration::from_secs(seconds);
+        trouble(&cluster, (&mut hosts, &sockets), &urls, until);
         // What was begun is finished.
         stop.store(true, Ordering::Relaxed);
     });

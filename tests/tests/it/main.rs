@@ -84,6 +84,7 @@ mod integrations;
 mod jobs;
 mod kept_connections;
 mod last_hour;
+mod late;
 mod layers;
 mod mcp;
 mod mcp_clients;
