@@ -11,6 +11,7 @@ use crate::company::RowKey;
 use crate::connect::Address;
 use crate::facets::Facets;
 use crate::item::{Item, Record, Replaces, Row};
+use crate::place::HOST;
 
 /// The rows of a batch, each once: what was written last.
 #[derive(Default)]
@@ -44,8 +45,11 @@ impl From<tokio_postgres::Error> for Failure {
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn of(items: &'a [Item]) -> Self {
+    /// What items write. The term of a host that leads is fenced like its companies: whoever takes
+    /// the lead waits for this transaction, and changes no other row.
+    pub(crate) fn of(items: &'a [Item], term: Option<i64>) -> Self {
         let mut batch = Self::default();
+        batch.homes.extend(term.map(|token| (HOST, token)));
         for item in items {
             for part in &item.parts {
                 if part.company.is_fenced() {

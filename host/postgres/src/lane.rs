@@ -14,6 +14,7 @@ use crate::connect::Address;
 use crate::costs::Costs;
 use crate::error::{PATIENCE, no_answer, passes, said};
 use crate::item::Item;
+use crate::place::HOST;
 use crate::sums::Sums;
 use memhost_store::{StoreError, Writing};
 
@@ -97,6 +98,7 @@ impl Lane {
     pub(crate) fn start(
         address: Address,
         (host, number): (Uuid, usize),
+        term: Option<i64>,
         counts: Arc<Counts>,
     ) -> Self {
         let (work, incoming) = mpsc::unbounded_channel();
@@ -104,6 +106,7 @@ impl Lane {
         let task = Task {
             address,
             host,
+            term,
             number: i32::try_from(number).unwrap_or(i32::MAX),
             batch: 0,
             connection: None,
@@ -158,6 +161,8 @@ fn closed() -> StoreError {
 struct Task {
     address: Address,
     host: Uuid,
+    /// The token of the term in which this host leads, if it is among others.
+    term: Option<i64>,
     number: i32,
     /// The number of the last batch.
     batch: i64,
@@ -342,7 +347,7 @@ impl Task {
         Connection { client, statements }: &mut Connection,
         items: &[Item],
     ) -> Result<NewHeld, Failure> {
-        let mut batch = Batch::of(items);
+        let mut batch = Batch::of(items, self.term);
         let place = (self.host, self.number, self.batch);
         let transaction = batch::begin(client, statements, &batch, place).await?;
         let mut derived = self.sums.add(&transaction, items).await?;
@@ -391,10 +396,10 @@ fn committed(items: Vec<Item>, mut held: HashMap<i64, i64>) {
     }
 }
 
-/// Gives up companies that another host serves.
+/// Gives up companies that another host serves: all of them where it leads.
 fn lose(items: &[Item], lost: &[i64]) {
     for part in items.iter().flat_map(|item| &item.parts) {
-        if lost.contains(&part.company.id) {
+        if lost.contains(&part.company.id) || lost.contains(&HOST) {
             part.company.fail(&part.company.is_elsewhere("writing"));
         }
     }

@@ -10,7 +10,7 @@ use tokio_postgres::{Row, Transaction};
 
 use crate::company::Company;
 use crate::error::failed;
-use crate::place::{DUE, kind};
+use crate::place::{DUE, HOST, kind};
 use crate::store::{Inner, PostgresStore};
 use memhost_store::{
     BackupReport, Commit, Compacted, DiskState, Held, Maintenance, Store, StoreError, Table,
@@ -189,14 +189,18 @@ impl Inner {
         home: &Company,
         action: &'static str,
     ) -> Result<(), StoreError> {
+        let term = self.term.map(|term| term.token);
         let found = transaction
-            .query_opt(
-                "SELECT 1 FROM homes WHERE company = $1 AND host = $2 AND token = $3 FOR SHARE",
-                &[&home.id, &self.id, &home.token],
+            .query(
+                "SELECT 1 FROM homes WHERE host = $2 AND (company = $1 AND token = $3 \
+                 OR company = $4 AND token = $5) FOR SHARE",
+                &[&home.id, &self.id, &home.token, &HOST, &term],
             )
             .await
             .map_err(failed(action))?;
-        if found.is_some() || !home.is_fenced() {
+        // Its own row, and that of the term.
+        let wanted = 1 + usize::from(term.is_some() && home.id != HOST);
+        if found.len() == wanted || !home.is_fenced() {
             return Ok(());
         }
         let error = home.is_elsewhere(action);

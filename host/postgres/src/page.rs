@@ -3,17 +3,21 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use crate::company::Company;
 use crate::place::{DUE, HOST, behind, join, split_company};
-use crate::store::Inner;
+use crate::store::{Inner, Plan};
 use memhost_store::{StoreError, TablePage};
 use memhost_types::CompanyId;
 use memhost_types::limits::MAX_PAGE_BYTES;
 
 /// Companies that are looked at with one question of a scan over all of them.
-const COMPANIES_AT_ONCE: i64 = 100;
+const COMPANIES_AT_ONCE: i64 = 500;
+
+/// The company of a row, its key without the company, and its value.
+type RowOfAll = (Option<CompanyId>, Vec<u8>, Vec<u8>);
 
 /// Where a scan begins and ends, all without the company.
 #[derive(Clone, Copy)]
@@ -125,63 +129,93 @@ impl Inner {
         limit: usize,
     ) -> Result<TablePage, StoreError> {
         self.reach_all().await;
-        let (mut page, mut bytes) = (TablePage::default(), 0);
-        let (first, mut from) = match cursor.map(split_company) {
-            Some((Some(company), rest)) => {
-                let id = self.find(&company).await?.map_or(i64::MAX, |company| company.id);
-                (id, rest.to_vec())
-            }
+        let (first, from) = match cursor.map(split_company) {
+            Some((Some(company), rest)) => (self.number_of(&company).await?, rest.to_vec()),
             Some((None, key)) => (HOST, key.to_vec()),
             None => (HOST, Vec::new()),
         };
-        let mut next_id = first;
+        let (mut page, mut bytes, mut next) = (TablePage::default(), 0, first);
         loop {
-            let companies = self.companies_with(kind, next_id).await?;
-            let is_last = companies.len() < usize::try_from(COMPANIES_AT_ONCE).unwrap_or(1);
-            for (id, name) in companies {
-                let begin = if id == first { std::mem::take(&mut from) } else { Vec::new() };
-                let range = Range { kind, prefix: b"", from: &begin };
-                let left = limit - page.entries.len();
-                let room = MAX_PAGE_BYTES.saturating_sub(bytes);
-                let (rows, is_all) = self.read(id, range, left, room).await?;
-                for (key, value) in rows {
-                    let key = join(kind, name.as_ref(), &key);
-                    if page.entries.len() == limit || bytes >= MAX_PAGE_BYTES {
-                        page.next = Some(key);
-                        return Ok(page);
-                    }
-                    bytes += key.len() + value.len();
-                    page.entries.push((key, value));
-                }
-                if !is_all && let Some((key, _)) = page.entries.last() {
-                    page.next = Some([&key[..], &[0]].concat());
+            let Some(last) = self.last_of(next).await? else { return Ok(page) };
+            let left = limit - page.entries.len();
+            let room = MAX_PAGE_BYTES.saturating_sub(bytes);
+            let begin = if next == first { from.as_slice() } else { b"" };
+            let (rows, is_all) = self.read_of_all(kind, (next, last), begin, (left, room)).await?;
+            next = last + 1;
+            for (name, key, value) in rows {
+                let key = join(kind, name.as_ref(), &key);
+                if page.entries.len() == limit || bytes >= MAX_PAGE_BYTES {
+                    page.next = Some(key);
                     return Ok(page);
                 }
-                next_id = id + 1;
+                bytes += key.len() + value.len();
+                page.entries.push((key, value));
             }
-            if is_last {
+            if !is_all && let Some((key, _)) = page.entries.last() {
+                page.next = Some([&key[..], &[0]].concat());
                 return Ok(page);
             }
         }
     }
 
-    async fn companies_with(
+    /// Rows of the companies with numbers from one to another, in their order, and whether there
+    /// are no more. Those of the first company begin at a key. At most so many rows and bytes.
+    async fn read_of_all(
         &self,
         kind: i16,
-        from: i64,
-    ) -> Result<Vec<(i64, Option<CompanyId>)>, StoreError> {
-        let sql = "SELECT id, name FROM companies c WHERE id >= $1 AND EXISTS (SELECT 1 FROM \
-                   entries e WHERE e.company = c.id AND e.kind = $2) ORDER BY id LIMIT $3";
-        let rows = self.ask("reading", sql, &[&from, &kind, &COMPANIES_AT_ONCE]).await?;
-        let mut all = Vec::with_capacity(rows.len() + 1);
-        if from == HOST {
-            all.push((HOST, None));
+        (first, last): (i64, i64),
+        from: &[u8],
+        (limit, most_bytes): (usize, usize),
+    ) -> Result<(Vec<RowOfAll>, bool), StoreError> {
+        if first == HOST {
+            let (rows, is_all) =
+                self.read(HOST, Range { kind, prefix: b"", from }, limit, most_bytes).await?;
+            return Ok((rows.into_iter().map(|(key, value)| (None, key, value)).collect(), is_all));
         }
-        for row in rows {
-            let name: &str = row.get(1);
-            all.push((row.get(0), name.parse().ok()));
+        let count = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
+        let most = i64::try_from(most_bytes).unwrap_or(i64::MAX);
+        // The companies come in their order, so PostgreSQL sorts the rows of each and stops early.
+        let sql = "SELECT name, key, value FROM (SELECT id, name, key, value, \
+                     sum(octet_length(value)) OVER (ORDER BY id, key ROWS UNBOUNDED PRECEDING) \
+                       - octet_length(value) AS before \
+                   FROM (SELECT c.id, c.name, e.key, e.value FROM (SELECT id, name FROM companies \
+                       WHERE id >= $1 AND id <= $2 ORDER BY id) AS c \
+                     CROSS JOIN LATERAL (SELECT key, value FROM entries \
+                       WHERE company = c.id AND kind = $3 \
+                       AND key >= CASE WHEN c.id = $1 THEN $4 ELSE ''::bytea END \
+                       ORDER BY key LIMIT $5) AS e \
+                     ORDER BY c.id, e.key LIMIT $5) AS wanted) AS rows \
+                   WHERE before <= $6 ORDER BY id, key";
+        let values: [&(dyn ToSql + Sync); 6] = [&first, &last, &kind, &from, &count, &most];
+        let rows = self.ask_by(Plan::OfAll, "reading", sql, &values).await?;
+        let name = |row: &Row| row.get::<_, &str>(0).parse().ok();
+        let rows: Vec<RowOfAll> =
+            rows.iter().map(|row| (name(row), row.get(1), row.get(2))).collect();
+        let bytes: usize = rows.iter().map(|(_, _, value)| value.len()).sum();
+        let is_all = rows.len() <= limit && bytes <= most_bytes;
+        Ok((rows, is_all))
+    }
+
+    /// The number of the last company that is looked at together with that of a number. `None`:
+    /// there are no more.
+    async fn last_of(&self, first: i64) -> Result<Option<i64>, StoreError> {
+        if first == HOST {
+            return Ok(Some(HOST));
         }
-        Ok(all)
+        let sql = "SELECT max(id) FROM (SELECT id FROM companies WHERE id >= $1 ORDER BY id \
+                   LIMIT $2) AS next";
+        let row = self.ask_one("reading", sql, &[&first, &COMPANIES_AT_ONCE]).await?;
+        Ok(row.and_then(|row| row.get(0)))
+    }
+
+    /// The number of a company. One that is not there is behind all.
+    async fn number_of(&self, name: &CompanyId) -> Result<i64, StoreError> {
+        if let Some(company) = self.loaded(name) {
+            return Ok(company.id);
+        }
+        let sql = "SELECT id FROM companies WHERE name = $1";
+        let row = self.ask_one("reading", sql, &[&name.as_str()]).await?;
+        Ok(row.map_or(i64::MAX, |row| row.get(0)))
     }
 
     /// A page of the due entries of all companies, in the order of time.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 use crate::company::{Company, RowKey};
 use crate::item::{self, Item};
@@ -306,10 +307,17 @@ impl Partitions for PostgresStore {
 
     async fn partition_state(&self, partition: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let partition = Partition::open(&self.0, partition, StorageSize::default())?;
-        match self.0.find(&partition.company).await? {
-            Some(home) => self.0.value(&home, (STATE, partition.name)).await,
-            None => Ok(None),
+        if let Some(home) = self.0.loaded(&partition.company) {
+            return self.0.value(&home, (STATE, partition.name)).await;
         }
+        // Nothing waits in the memory of a company that is not loaded. Who looks at all of them
+        // does not load them.
+        let sql = "SELECT e.value FROM companies c JOIN entries e ON e.company = c.id \
+                   WHERE c.name = $1 AND e.kind = $2 AND e.key = $3";
+        let values: [&(dyn ToSql + Sync); 3] =
+            [&partition.company.as_str(), &STATE, &partition.name];
+        let row = self.0.ask_one("reading", sql, &values).await?;
+        Ok(row.map(|row| row.get(0)))
     }
 
     async fn write_partition_state(

@@ -100,6 +100,8 @@ pub(crate) enum Plan {
     InOrder,
     /// It reads all that an index of arrays finds.
     Several,
+    /// It goes from company to company.
+    OfAll,
 }
 
 impl Plan {
@@ -111,6 +113,10 @@ impl Plan {
                  SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; \
                  SET LOCAL enable_sort = off; SET LOCAL enable_hashjoin = off; \
                  SET LOCAL enable_mergejoin = off",
+            ),
+            Self::OfAll => Some(
+                "BEGIN READ ONLY; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; \
+                 SET LOCAL enable_mergejoin = off; SET LOCAL enable_bitmapscan = off",
             ),
             Self::Several => Some(
                 "BEGIN READ ONLY; SET LOCAL plan_cache_mode = force_generic_plan; \
@@ -133,7 +139,8 @@ impl PostgresStore {
         let id = options.term.map_or_else(Uuid::new_v4, |term| term.host);
         let count = options.lanes.max(1);
         let counts = Arc::<Counts>::default();
-        let lane = |number| Lane::start(address.clone(), (id, number), Arc::clone(&counts));
+        let term = options.term.map(|term| term.token);
+        let lane = |number| Lane::start(address.clone(), (id, number), term, Arc::clone(&counts));
         let lanes = (0..count).map(lane).collect();
         Ok(Self(Arc::new(Inner {
             id,

@@ -111,8 +111,7 @@ const NOTES_LATE_WRITES: &str = "
     CREATE TABLE late_writes (batch bigint);
     CREATE FUNCTION note_late_write() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-        -- There is one company.
-        IF NEW.host <> (SELECT host FROM homes WHERE company > 0) THEN
+        IF NEW.host <> (SELECT host FROM homes WHERE company = 0) THEN
             INSERT INTO late_writes VALUES (NEW.batch);
         END IF;
         RETURN NULL;

@@ -257,6 +257,17 @@ impl Plugins {
         Loading { outcome, _task: AbortOnDrop(task.abort_handle()) }
     }
 
+    /// The copies of builds that are not in the directory, or not admitted yet.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    pub fn copies(&self) -> Result<HashSet<Digest>, PluginError> {
+        let all = self.components.digests()?.into_iter();
+        let admitted: HashSet<Digest> =
+            self.admitted.read().values().flatten().map(Plugin::digest).collect();
+        Ok(all.filter(|digest| !admitted.contains(digest)).collect())
+    }
+
     /// Removes the copies of builds that are neither in the directory nor in this set.
     ///
     /// # Errors

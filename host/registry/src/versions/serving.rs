@@ -503,8 +503,13 @@ impl ServingBindings {
     /// anything serves.
     pub async fn drop_unneeded_copies(&self, bindings: &Bindings) {
         let mut needed = HashSet::new();
+        // Looking at each binding takes a while where there are many.
+        let Ok(copies) = self.plugins.copies() else { return };
         for company in bindings.companies() {
             for binding in bindings.list(&company) {
+                if copies.is_subset(&needed) {
+                    return;
+                }
                 match self.state(&binding).await {
                     Ok(state) => needed.extend(state.map(|state| state.digest)),
                     // A binding whose state cannot be read may need any of them.
