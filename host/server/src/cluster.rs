@@ -8,10 +8,12 @@ mod peers;
 mod shared;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
 
 use self::hop::Key;
 use self::peers::Peers;
@@ -26,6 +28,11 @@ use memhost_http::AdminToken;
 
 /// How much of requests that are passed on is kept for another try, in KiB.
 const MOST_KEPT_KIB: usize = 64 << 10;
+
+/// How long a host that has led says to the others that it does not any more. They look every 0.7 s.
+const TOLD_WITHIN: Duration = Duration::from_secs(1);
+/// How long requests of other hosts may take at the end.
+const FINISHED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The place of a host among others.
 pub struct ClusterOptions {
@@ -62,6 +69,8 @@ where
         bodies: Bodies::new(options.connections.max_bodies_bytes),
         membership: Arc::clone(&membership),
         kept: Arc::new(Semaphore::new(MOST_KEPT_KIB)),
+        is_leaving: AtomicBool::new(false),
+        for_hosts: AtomicUsize::new(0),
         options,
     });
     let mut serving = JoinSet::new();
@@ -70,15 +79,20 @@ where
         let (connections, stopped) = (Arc::clone(&connections), stopped.clone());
         serving.spawn(endpoint.serve(connections, router, stopped, Clients::Others));
     }
+    let (stopping_hosts, hosts_stopped) = watch::channel(false);
+    let mut serving_hosts = JoinSet::new();
     if let Some(peers) = cluster.peers {
         let router = front::router_for_peers(&shared);
         let connections = Arc::clone(&connections);
-        serving.spawn(peers.serve(connections, router, stopped.clone(), Clients::Hosts));
+        serving_hosts.spawn(peers.serve(connections, router, hosts_stopped, Clients::Hosts));
     }
     let ended = tokio::select! {
         () = stop => Ok(()),
         // An endpoint ends only because of an error.
         Some(ended) = serving.join_next() => {
+            ended.map_err(|error| ServeError::Serve(error.to_string()))
+        }
+        Some(ended) = serving_hosts.join_next() => {
             ended.map_err(|error| ServeError::Serve(error.to_string()))
         }
         error = shared.take_roles(open) => Err(error),
@@ -89,12 +103,29 @@ where
         _ => None,
     };
     let done = end(service.as_deref(), &stopping, serving).await;
+    shared.finish_for_hosts().await;
     membership.leave().await;
+    if service.is_some() {
+        // Another host may send something until its next heartbeat. It is told that nothing was
+        // done, which a connection that just closes does not say.
+        sleep(TOLD_WITHIN).await;
+    }
+    let _ = stopping_hosts.send(true);
+    let _ = timeout(TOLD_WITHIN, serving_hosts.join_all()).await;
     tracing::info!("stopped; another host may take over");
     ended.and(done)
 }
 
 impl Shared {
+    /// Begins nothing more for other hosts, and waits for what was begun.
+    async fn finish_for_hosts(&self) {
+        self.is_leaving.store(true, Ordering::SeqCst);
+        let until = Instant::now() + FINISHED_WITHIN;
+        while self.for_hosts.load(Ordering::SeqCst) > 0 && Instant::now() < until {
+            sleep(Duration::from_millis(10)).await;
+        }
+    }
+
     /// Does what each heartbeat asks for. Ends where this host is to lead and does not open.
     async fn take_roles<Opening>(&self, open: impl Fn(Term) -> Opening) -> ServeError
     where

@@ -72,8 +72,10 @@ pub(super) fn router_for_peers(shared: &Arc<Shared>) -> Router {
         };
         request.headers_mut().remove(&HOP);
         let role = Arc::clone(&*shared.role.borrow());
-        match &*role {
-            Role::Leads(leads) if is_for_us && shared.membership.lease().leads(leads.token) => {
+        match (&*role, shared.begin_for_host()) {
+            (Role::Leads(leads), Some(_begun))
+                if is_for_us && shared.membership.lease().leads(leads.token) =>
+            {
                 shared.serve(leads, surfaces, request).await
             }
             _ => {

@@ -1,6 +1,7 @@
 //! What a host among several is at the moment, and what its addresses share.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use axum::Router;
 use tokio::sync::{Semaphore, watch};
@@ -26,6 +27,25 @@ pub(super) enum Role {
     },
     /// Nobody is known to lead.
     Waits,
+}
+
+/// A request of another host, until it is answered.
+pub(super) struct ForHost<'a>(&'a Shared);
+
+impl Drop for ForHost<'_> {
+    fn drop(&mut self) {
+        self.0.for_hosts.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Shared {
+    /// Begins to answer another host. `None`: nothing more is begun.
+    pub(super) fn begin_for_host(&self) -> Option<ForHost<'_>> {
+        // Counted first: who leaves looks at the count after it has said so.
+        self.for_hosts.fetch_add(1, Ordering::SeqCst);
+        let begun = ForHost(self);
+        (!self.is_leaving.load(Ordering::SeqCst)).then_some(begun)
+    }
 }
 
 /// The routes of the host that leads.
@@ -57,4 +77,8 @@ pub(super) struct Shared {
     pub(super) bodies: Bodies,
     /// Room for bodies that are kept for another try, in KiB.
     pub(super) kept: Arc<Semaphore>,
+    /// Whether nothing more is begun for other hosts.
+    pub(super) is_leaving: AtomicBool,
+    /// Requests of other hosts that are being answered.
+    pub(super) for_hosts: AtomicUsize,
 }
