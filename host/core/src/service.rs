@@ -20,7 +20,7 @@ use memhost_embeddings::{Embeddings, EmbeddingsOptions};
 use memhost_operations::{Operations, Parts};
 use memhost_oplog::operation::OperationSink;
 use memhost_oplog::{Oplog, OplogOptions};
-use memhost_postgres::{PostgresOptions, PostgresStore};
+use memhost_postgres::{DatabaseClock, PostgresOptions, PostgresStore};
 use memhost_queues::waiting::WaitingRecords;
 use memhost_queues::{Deliveries, Jobs, RetryPolicy, Reviews};
 use memhost_records::Records;
@@ -114,6 +114,10 @@ impl Service {
             if let EmbeddingsOptions::Endpoint(endpoint) = &mut options.embeddings {
                 endpoint.is_quiet = true;
             }
+        }
+        if let Some(at) = &options.leadership {
+            let lease = Arc::clone(at.membership.lease());
+            options.clock = Arc::new(DatabaseClock::new(lease, Arc::clone(&options.clock)));
         }
         // Before anything is made: what is asked of it may be wrong.
         let sandbox = Sandbox::new(options.sandbox.clone())?;

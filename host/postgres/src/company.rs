@@ -184,6 +184,15 @@ impl State {
         self.failed.clone().map_or(Ok(()), Err)
     }
 
+    /// Whether the database has all of it. A company that is loaded again is then as it was.
+    pub(crate) fn is_idle(&self) -> bool {
+        let is_written = self.rows.is_empty() && self.operations.is_empty();
+        let is_done = self.given.is_empty() && self.open.is_empty() && self.readers.is_empty();
+        is_written && is_done && self.removed.is_empty() && self.growing == 0
+            // What was closed stays closed.
+            && self.closed.is_none()
+    }
+
     /// Forgets what was erased, so many bytes. Its numbers go on.
     pub(crate) fn erase(&mut self, bytes: i64) {
         (self.given, self.open, self.sizes) = Default::default();

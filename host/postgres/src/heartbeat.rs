@@ -96,8 +96,10 @@ impl Connection {
                    VALUES ($1, $2, $3, $4, $6, $7, clock_timestamp() + {term}) \
                    ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at) \
                  SELECT h.host, h.token, o.name, o.peer_url, \
-                   (extract(epoch FROM o.expires_at - clock_timestamp()) * 1000)::bigint \
-                 FROM homes h LEFT JOIN hosts o ON o.id = h.host WHERE h.company = $5"
+                   (extract(epoch FROM o.expires_at - clock_timestamp()) * 1000)::bigint, \
+                   (extract(epoch FROM clock_timestamp()) * 1000000)::bigint \
+                 FROM (SELECT $5::bigint AS company) AS it \
+                 LEFT JOIN homes h ON h.company = it.company LEFT JOIN hosts o ON o.id = h.host"
             ))
             .await?;
         Ok(Self { client, beat })
@@ -121,7 +123,8 @@ impl Heartbeat {
             let sent = now();
             let beaten = timeout(WITHIN, self.beat(&address, &mut connection)).await;
             let pause = match beaten {
-                Ok(Ok((leader, left))) => {
+                Ok(Ok((leader, left, time))) => {
+                    self.lease.found_time(sent, time);
                     let leads = leader.as_ref().filter(|leader| leader.is_me);
                     self.lease.renew(sent, leads.map(|leader| leader.token));
                     self.seen.send_replace(leader);
@@ -171,22 +174,24 @@ impl Heartbeat {
         Ok(connection.insert(fresh))
     }
 
-    /// Answers who leads, and how long the lease of another leader lasts.
+    /// Answers who leads, how long the lease of another leader lasts, and the time.
     async fn beat(
         &self,
         address: &Address,
         connection: &mut Option<Connection>,
-    ) -> Result<(Option<Leader>, Option<Duration>), tokio_postgres::Error> {
+    ) -> Result<(Option<Leader>, Option<Duration>, i64), tokio_postgres::Error> {
         let Connection { client, beat } = self.connect(address, connection).await?;
         let JoinOptions { name, peer_url, version, token, place, .. } = &self.options;
         let values: [&(dyn ToSql + Sync); 7] =
             [&self.id, name, peer_url, version, &HOST, token, place];
-        let row = client.query_opt(beat, &values).await?;
-        Ok(row.map_or((None, None), |row| self.read(&row)))
+        let row = client.query_one(beat, &values).await?;
+        let (leader, left) = self.read(&row).unzip();
+        Ok((leader, left.flatten(), row.get(5)))
     }
 
-    fn read(&self, row: &Row) -> (Option<Leader>, Option<Duration>) {
-        let (host, left): (Uuid, Option<i64>) = (row.get(0), row.get(4));
+    fn read(&self, row: &Row) -> Option<(Leader, Option<Duration>)> {
+        let host = row.get::<_, Option<Uuid>>(0)?;
+        let left: Option<i64> = row.get(4);
         let is_me = host == self.id;
         let leader = Leader {
             host,
@@ -198,6 +203,6 @@ impl Heartbeat {
         };
         let left = left.filter(|_| !is_me);
         let left = left.map(|left| Duration::from_millis(u64::try_from(left).unwrap_or(0)));
-        (Some(leader), left)
+        Some((leader, left))
     }
 }

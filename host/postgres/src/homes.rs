@@ -1,6 +1,7 @@
 //! Becoming a company's home, and what the home before has left.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::company::Company;
 use crate::error::not_leading;
@@ -89,7 +90,15 @@ impl Inner {
         for commit in self.interrupt(&company).await? {
             commit.await?;
         }
-        self.companies.lock().insert(name.clone(), Arc::clone(&company));
+        let mut companies = self.companies.lock();
+        companies.insert(name.clone(), Arc::clone(&company));
+        if companies.len() >= self.most_loaded.load(Ordering::Relaxed) {
+            // Whoever uses one has it, too.
+            companies.retain(|_, one| Arc::strong_count(one) > 1 || !one.state.lock().is_idle());
+            let most = self.keeps_loaded.max(companies.len() + self.keeps_loaded / 10 + 1);
+            self.most_loaded.store(most, Ordering::Relaxed);
+        }
+        drop(companies);
         Ok(Some(company))
     }
 

@@ -12,7 +12,7 @@ pub const LEASE: Duration = Duration::from_secs(3);
 /// Until when a host may answer. The host counts from the moment at which it asked the database to
 /// renew the lease, and the database from a later one: the host stops first. Its clock goes on
 /// while the machine sleeps.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct HostLease {
     /// Nanoseconds since the machine was started.
     until: AtomicU64,
@@ -20,6 +20,23 @@ pub struct HostLease {
     since: AtomicU64,
     /// The token under which the host leads, by the last heartbeat; 0: it does not.
     leads: AtomicI64,
+    /// The database's time in nanoseconds since 1970, less the nanoseconds since the machine was
+    /// started; `i64::MIN`: not known.
+    ahead: AtomicI64,
+}
+
+/// How long an answer may take whose time is used.
+const SOON: Duration = Duration::from_millis(250);
+
+impl Default for HostLease {
+    fn default() -> Self {
+        Self {
+            until: AtomicU64::default(),
+            since: AtomicU64::default(),
+            leads: AtomicI64::default(),
+            ahead: AtomicI64::new(i64::MIN),
+        }
+    }
 }
 
 /// Nanoseconds since the machine was started.
@@ -43,6 +60,23 @@ impl HostLease {
     /// Whether the lease has not ended.
     pub fn is_held(&self) -> bool {
         now() < self.until.load(Ordering::Acquire)
+    }
+
+    /// The database's time, in nanoseconds since 1970. `None`: no heartbeat has found it.
+    pub(crate) fn database_time(&self) -> Option<i64> {
+        let ahead = self.ahead.load(Ordering::Relaxed);
+        (ahead != i64::MIN).then(|| ahead.saturating_add(i64::try_from(now()).unwrap_or(i64::MAX)))
+    }
+
+    /// A question that was sent at a moment was answered with the database's time, in microseconds
+    /// since 1970: it was about in the middle.
+    pub(crate) fn found_time(&self, sent: u64, microseconds: i64) {
+        let took = now().saturating_sub(sent);
+        if took <= nanoseconds(SOON) {
+            let middle = i64::try_from(sent + took / 2).unwrap_or(i64::MAX);
+            let ahead = microseconds.saturating_mul(1_000).saturating_sub(middle);
+            self.ahead.store(ahead, Ordering::Relaxed);
+        }
     }
 
     /// The host leads from here on, under this token.

@@ -11,6 +11,7 @@
 //! everything of its companies that waits behind it; they are then loaded from the database again.
 
 mod batch;
+mod clock;
 mod company;
 mod connect;
 mod coordination;
@@ -39,6 +40,7 @@ mod tables;
 #[allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 pub mod testing;
 
+pub use self::clock::DatabaseClock;
 pub use self::error::OpenError;
 pub use self::heartbeat::{Agreed, JoinOptions, Leader};
 pub use self::hosts::{DatabaseState, Membership, Term, claim};

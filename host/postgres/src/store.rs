@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use deadpool_postgres::{Object, Pool};
 use parking_lot::Mutex;
@@ -39,6 +40,8 @@ pub struct PostgresOptions {
     pub lanes: usize,
     /// The most connections for reading.
     pub readers: usize,
+    /// How many companies are loaded before those are dropped that nobody uses.
+    pub keeps_loaded: usize,
     /// The term of a host that leads. `None`: the store takes over each company that it is asked
     /// for, whoever has it.
     pub term: Option<Term>,
@@ -46,19 +49,27 @@ pub struct PostgresOptions {
 
 impl Default for PostgresOptions {
     fn default() -> Self {
-        Self { address: String::new(), company_bytes: 0, lanes: 4, readers: 8, term: None }
+        Self {
+            address: String::new(),
+            company_bytes: 0,
+            lanes: 4,
+            readers: 8,
+            keeps_loaded: 10_000,
+            term: None,
+        }
     }
 }
 
 /// Without the address, which has a password.
 impl fmt::Debug for PostgresOptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { address: _, company_bytes, lanes, readers, term } = self;
+        let Self { address: _, company_bytes, lanes, readers, keeps_loaded, term } = self;
         formatter
             .debug_struct("PostgresOptions")
             .field("company_bytes", company_bytes)
             .field("lanes", lanes)
             .field("readers", readers)
+            .field("keeps_loaded", keeps_loaded)
             .field("term", term)
             .finish_non_exhaustive()
     }
@@ -82,6 +93,9 @@ pub(crate) struct Inner {
     /// The host itself, as a company.
     pub(crate) own: Arc<Company>,
     pub(crate) companies: Mutex<HashMap<CompanyId, Arc<Company>>>,
+    pub(crate) keeps_loaded: usize,
+    /// How many companies are in memory before unused ones are dropped.
+    pub(crate) most_loaded: AtomicUsize,
     /// Companies are loaded one after the other.
     pub(crate) loading: AsyncMutex<()>,
     pub(crate) quota: u64,
@@ -156,6 +170,8 @@ impl PostgresStore {
                 count,
             )),
             companies: Mutex::default(),
+            keeps_loaded: options.keeps_loaded,
+            most_loaded: AtomicUsize::new(options.keeps_loaded),
             loading: AsyncMutex::default(),
             quota: options.company_bytes,
             jobs: Arc::default(),

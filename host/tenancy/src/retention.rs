@@ -53,6 +53,8 @@ impl Tenancy {
     pub fn sweep_all(self: &Arc<Self>) {
         let service = Arc::clone(self);
         memhost_executor::spawn(async move {
+            // With many companies one round may take longer than the time to the next.
+            let Ok(_one) = service.sweeping.try_lock() else { return };
             let companies: BTreeSet<CompanyId> = match service.store.companies().await {
                 Ok(companies) => companies,
                 Err(error) => return tracing::error!(%error, "old records could not be removed"),

@@ -61,6 +61,8 @@ pub struct Tenancy {
     pub(crate) cursors: CursorKey,
     pub(crate) signing: SigningKey,
     pub(crate) zero_config: bool,
+    /// Held while what is too old is removed of every company.
+    pub(crate) sweeping: tokio::sync::Mutex<()>,
 }
 
 impl Tenancy {
@@ -84,6 +86,7 @@ impl Tenancy {
             cursors: parts.cursors,
             signing: parts.signing,
             zero_config: parts.zero_config,
+            sweeping: tokio::sync::Mutex::default(),
         })
     }
 }

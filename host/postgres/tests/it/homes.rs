@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use memhost_postgres::{PostgresOptions, PostgresStore};
 use memhost_store::suite::{Blocking, all, block_on, company, make, operation, put, row, size};
 use memhost_store::{Maintenance, OperationLog, Store, StoreError, Table, Tables, Transacted};
 use memhost_types::{OperationFilter, OperationKind, Outcome};
 
 use crate::server;
+use crate::steps::{done, wrote};
 
 /// Two stores on a new database.
-fn two() -> Option<(String, memhost_postgres::PostgresStore, memhost_postgres::PostgresStore)> {
+fn two() -> Option<(String, PostgresStore, PostgresStore)> {
     server::runtime().block_on(async {
         let address = server::database().await?;
         let stores = (server::open(&address, 0).await, server::open(&address, 0).await);
@@ -219,4 +221,31 @@ fn the_database_refuses_the_end_of_an_operation_that_was_cut_short() {
     capture.outcome = Outcome::Succeeded;
     let ended = block_on(first.write_operation(Arc::new(capture), Vec::new()));
     assert!(matches!(ended, Err(StoreError::NotHome { .. })), "{ended:?}");
+}
+
+/// Companies that nobody uses are dropped from memory, and are as they were when they are used
+/// again.
+#[test]
+fn a_company_that_was_dropped_goes_on_where_it_was() {
+    server::runtime().block_on(async {
+        let Some(address) = server::database().await else { return };
+        let options = PostgresOptions { address, keeps_loaded: 3, ..Default::default() };
+        let store = PostgresStore::open(options).await.unwrap();
+        let names: Vec<String> = (0..12).map(|number| format!("company-{number}")).collect();
+        for round in 1..=3_u8 {
+            for name in &names {
+                let made = wrote(&store, name).await;
+                assert_eq!(made.id.sequence(), u64::from(round), "{name}");
+                done(&store, &[row(name, Table::Events, b"last", Some(&[round]))]).await;
+            }
+        }
+        for name in &names {
+            let all = OperationFilter::default();
+            let page = store.operations(&company(name), &all, None, 10).await.unwrap();
+            assert_eq!(page.operations.len(), 3, "{name}");
+            let key = memhost_store::company_key(&company(name), b"last");
+            assert_eq!(store.get(Table::Events, &key).await.unwrap().unwrap(), [3]);
+        }
+        assert!(store.verify().await.unwrap().is_empty());
+    });
 }
