@@ -66,10 +66,13 @@ pub(super) enum StoreCommand {
         /// the database in MEMHOST_STORE.
         #[arg(long, value_name = "DIR|URL")]
         to: Option<String>,
-        /// Directory of providers' files of the hosts on the database: their shared_dir, or the
-        /// data directory of a single host.
+        /// Directory of providers' files of the hosts on the database: their shared_dir, or, with
+        /// --to DIR, the data directory of a single host.
         #[arg(long, value_name = "DIR")]
         files: Option<PathBuf>,
+        /// With --to DIR: every provider keeps its records in the database.
+        #[arg(long, conflicts_with = "files")]
+        without_files: bool,
         /// The host's key [default: host.key in the data directory].
         #[arg(long, value_name = "FILE")]
         host_key_file: Option<PathBuf>,
@@ -170,13 +173,14 @@ pub(super) async fn run(command: StoreCommand) -> Result<()> {
                 format!("backed up {keys} and {files} to {}{key}", to.display())
             })
         }
-        StoreCommand::Copy { from, to, files, host_key_file, vault_key_file } => {
+        StoreCommand::Copy { from, to, files, without_files, host_key_file, vault_key_file } => {
             let (data_dir, database, is_into_database) = ends(from, to)?;
             let copy = StoreCopy {
                 data_dir,
                 database,
                 is_into_database,
                 files,
+                is_without_files: without_files,
                 host_key_file,
                 vault_key_file,
             };
@@ -203,9 +207,12 @@ fn ends(from: Option<String>, to: Option<String>) -> Result<(PathBuf, String, bo
     let is_url = |text: &String| text.contains("://");
     let named = |flag: &str, url: Option<String>| match url {
         Some(url) => super::serve::database(flag, url),
-        None => std::env::var("MEMHOST_STORE").map_err(|_| {
-            CliError::input(flag, "names no database; set MEMHOST_STORE to postgres://…")
-        }),
+        None => {
+            let named = std::env::var("MEMHOST_STORE").ok().filter(|url| !url.is_empty());
+            named.ok_or_else(|| {
+                CliError::input(flag, "names no database; set MEMHOST_STORE to postgres://…")
+            })
+        }
     };
     match (from, to) {
         (Some(from), to) if !is_url(&from) && to.as_ref().is_none_or(is_url) => {
@@ -216,7 +223,7 @@ fn ends(from: Option<String>, to: Option<String>) -> Result<(PathBuf, String, bo
         }
         _ => Err(CliError::input(
             "--from and --to",
-            "are a data directory and a database, postgres://…, in either order",
+            "name a data directory and a database, postgres://…, in either order",
         )),
     }
 }
@@ -224,6 +231,7 @@ fn ends(from: Option<String>, to: Option<String>) -> Result<(PathBuf, String, bo
 async fn copy(copy: &StoreCopy) -> Result<()> {
     let failed = |error| match error {
         StoreCopyError::Open(OpenError::Database(error)) => CliError::Store(error.to_string()),
+        StoreCopyError::NoFiles => CliError::input("--files", error),
         StoreCopyError::Copy(error @ CopyError::NoDirectory { .. }) => {
             CliError::input("--files", error)
         }
@@ -242,13 +250,19 @@ async fn copy(copy: &StoreCopy) -> Result<()> {
     ))?;
     let data_dir = copy.data_dir.display();
     match copy.is_into_database {
-        true => line(&format!(
-            "start hosts with `--store` and the key files host.key and vault.key of {data_dir}, \
-             and copy the files of its plugins directory to that of one of them"
-        )),
+        true => {
+            let shared =
+                copy.files.as_ref().map(|files| format!(" --shared-dir {}", files.display()));
+            line(&format!(
+                "start hosts with MEMHOST_STORE{}, the operator token, and the key files host.key \
+                 and vault.key of {data_dir}; copy the files of its plugins directory to that of \
+                 one of them; start no host on {data_dir} any more",
+                shared.map(|shared| format!(" and{shared}")).unwrap_or_default()
+            ))
+        }
         false => line(&format!(
-            "start the host with `--data-dir {data_dir}`, and copy the files of the plugins \
-             directories to its own"
+            "start the host with `--data-dir {data_dir}` and the operator token; copy the files of \
+             the plugins directories to its own; start no host on the database any more"
         )),
     }
 }

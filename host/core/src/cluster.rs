@@ -16,6 +16,8 @@ use memhost_registry::secrets::{VaultError, key_from_env_or_file};
 
 /// The file of a shared directory's id.
 const SHARED_ID: &str = ".memhost-id";
+/// In place of an id: hosts share no directory.
+pub(crate) const NO_DIRECTORY: &str = "none";
 /// The file of a data directory's id. A copy of the directory must not have it.
 const HOST_ID: &str = "host.id";
 
@@ -56,16 +58,10 @@ impl ServiceOptions {
         let keys = Keys::open(data_dir, self.host_key_file.as_deref())?;
         let shared = match &self.shared_dir {
             Some(directory) => shared_id(directory)?,
-            None => "none".to_owned(),
+            None => NO_DIRECTORY.to_owned(),
         };
         let mut agreed = agreed_keys(&keys, &self.open_vault_key()?).to_vec();
-        agreed.push(Agreed {
-            name: "shared directory",
-            value: shared,
-            is_fixed: false,
-            advice: "name the same one with --shared-dir, and mount it here, or stop the other \
-                     hosts to change it",
-        });
+        agreed.push(agreed_directory(shared));
         let place = place(data_dir)?;
         let options = JoinOptions {
             name,
@@ -112,7 +108,7 @@ impl ServiceOptions {
 pub(crate) fn agreed_keys(keys: &Keys, vault: &[u8; 32]) -> [Agreed; 2] {
     let vault = blake3::derive_key("memhost 2026-11 vault check", vault);
     let vault = blake3::Hash::from_bytes(vault).to_hex().to_string();
-    let fixed = |name, value, advice| Agreed { name, value, is_fixed: true, advice };
+    let fixed = |name, value, advice| Agreed { name, value, before: None, advice };
     [
         fixed(
             "host key",
@@ -136,6 +132,17 @@ pub(crate) fn make_data_dir(data_dir: &Path) -> Result<(), OpenError> {
         .map_err(|error| OpenError::directory("making", data_dir, error))
 }
 
+/// What says whether hosts have the same directory for providers' files.
+pub(crate) fn agreed_directory(id: String) -> Agreed {
+    Agreed {
+        name: "shared directory",
+        value: id,
+        before: Some(NO_DIRECTORY),
+        advice: "name the one that they used with --shared-dir, and mount it here: the one with \
+                 their `.memhost-id`; where they had none, stop them all to begin with one",
+    }
+}
+
 /// The id of a data directory, made where it is missing.
 fn place(data_dir: &Path) -> Result<Uuid, OpenError> {
     let path = data_dir.join(HOST_ID);
@@ -156,9 +163,14 @@ fn id_of(path: &Path) -> std::io::Result<String> {
     }
 }
 
+/// The id of a directory, if hosts share it.
+pub(crate) fn known_id(directory: &Path) -> String {
+    fs::read_to_string(directory.join(SHARED_ID)).unwrap_or_else(|_| NO_DIRECTORY.to_owned())
+}
+
 /// The id of a directory that all hosts share, made where it is missing. It is in the directory, so
 /// a host that sees another directory is told.
-fn shared_id(directory: &Path) -> Result<String, OpenError> {
+pub(crate) fn shared_id(directory: &Path) -> Result<String, OpenError> {
     let failed = |message: &dyn std::fmt::Display| OpenError::SharedDir {
         path: directory.to_owned(),
         message: message.to_string(),

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::cluster::agreed_keys;
+use crate::cluster::{NO_DIRECTORY, agreed_directory, agreed_keys, known_id, shared_id};
 use crate::error::OpenError;
 use crate::keys::Keys;
 use memhost_files::durable;
-use memhost_postgres::{self as postgres, PostgresOptions, PostgresStore, Shelf};
+use memhost_postgres::{self as postgres, Agreed, PostgresOptions, PostgresStore, Shelf};
 use memhost_registry::plugins::ComponentsDir;
 use memhost_registry::secrets::key_from_env_or_file;
 use memhost_store::{SledOptions, SledStore};
@@ -25,9 +25,11 @@ pub struct StoreCopy {
     pub database: String,
     /// Whether the database is filled, and not the data directory.
     pub is_into_database: bool,
-    /// Where the hosts on the database have the files of providers: `shared_dir`, or the data
-    /// directory of the only one.
+    /// Where the hosts on the database have the files of providers. All of them have to name it as
+    /// their shared directory once the database was filled.
     pub files: Option<PathBuf>,
+    /// The hosts on the database that is copied have no such files.
+    pub is_without_files: bool,
     /// The host's key. `None`: `host.key` in the data directory.
     pub host_key_file: Option<PathBuf>,
     /// The key that secrets are encrypted with. `None`: `vault.key` in the data directory.
@@ -46,6 +48,12 @@ pub enum StoreCopyError {
         "the key file {path} is not there, and what it encrypts would be lost; name it with {flag}"
     )]
     NoKey { path: PathBuf, flag: &'static str },
+    #[error(
+        "it is not known where the hosts have the files of providers; name that directory with \
+         --files: their shared_dir, or the data directory of a single host; where every provider \
+         keeps its records in the database, say --without-files"
+    )]
+    NoFiles,
     #[error("{path} is no data directory of a host; name one that a host has used")]
     NoStore { path: PathBuf },
 }
@@ -78,7 +86,9 @@ impl StoreCopy {
         }
         let keys = Keys::open(data_dir, Some(&host_key))?;
         let vault = key_from_env_or_file(named.as_deref(), &vault_key).map_err(OpenError::from)?;
-        postgres::claim(database, &agreed_keys(&keys, &vault)).await?;
+        let mut agreed = agreed_keys(&keys, &vault).to_vec();
+        agreed.extend(self.directory()?);
+        postgres::claim(database, &agreed).await?;
         let sled = open_directory(data_dir).await?;
         let options = PostgresOptions { address: database.clone(), ..PostgresOptions::default() };
         let server = PostgresStore::open(options).await?;
@@ -88,7 +98,9 @@ impl StoreCopy {
             true => (directory, server),
             false => (server, directory),
         };
-        let copied = copy_store(from, to, &keys.store_id().to_string(), say).await?;
+        let path = std::path::absolute(data_dir).unwrap_or_else(|_| data_dir.clone());
+        let source = format!("the store {} in {}", keys.store_id(), path.display());
+        let copied = copy_store(from, to, &source, say).await?;
         self.copy_builds().await?;
         if !is_into_database {
             copy_key(&host_key, &data_dir.join(HOST_KEY))?;
@@ -97,6 +109,18 @@ impl StoreCopy {
             }
         }
         Ok(copied)
+    }
+
+    /// What the hosts on the database have to agree on about their directory of files.
+    fn directory(&self) -> Result<Option<Agreed>, StoreCopyError> {
+        Ok(match &self.files {
+            Some(files) if self.is_into_database => Some(agreed_directory(shared_id(files)?)),
+            // The directory of a single host has no id.
+            Some(files) => Some(agreed_directory(known_id(files))),
+            None if self.is_into_database => None,
+            None if self.is_without_files => Some(agreed_directory(NO_DIRECTORY.to_owned())),
+            None => return Err(StoreCopyError::NoFiles),
+        })
     }
 
     /// Copies of builds go along: a binding may have one whose file is gone.

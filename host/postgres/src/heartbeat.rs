@@ -24,6 +24,8 @@ const BEAT: Duration = Duration::from_millis(700);
 const LATE: Duration = Duration::from_millis(200);
 /// How long one heartbeat may take, with a new connection.
 const WITHIN: Duration = Duration::from_secs(1);
+/// The same as a setting of the server, and a bit less.
+const GIVEN_UP_WITHIN: &str = "SET statement_timeout = '800ms'";
 
 /// What a host says of itself to the others.
 #[derive(Debug, Clone)]
@@ -49,8 +51,8 @@ pub struct Agreed {
     pub name: &'static str,
     /// A digest or an id.
     pub value: String,
-    /// Whether it stays when no host runs.
-    pub is_fixed: bool,
+    /// The value that another one may replace while no host runs. Every other one stays.
+    pub before: Option<&'static str>,
     /// What to do at a host that has another one.
     pub advice: &'static str,
 }
@@ -88,6 +90,9 @@ struct Connection {
 impl Connection {
     async fn open(address: &Address) -> Result<Self, tokio_postgres::Error> {
         let (client, _) = address.connect().await?;
+        // The server gives up before this host opens another connection: a slow database must not
+        // be asked ever more.
+        client.batch_execute(GIVEN_UP_WITHIN).await?;
         let term = format!("interval '{} seconds'", LEASE.as_secs());
         let beat = client
             .prepare(&format!(

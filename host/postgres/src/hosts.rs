@@ -348,11 +348,11 @@ async fn agree_all(client: &Client, shown: &str, all: &[Agreed]) -> Result<(), O
 
 /// The value that all hosts have, which is this one's if it is the first.
 async fn agree(client: &Client, own: &Agreed) -> Result<String, tokio_postgres::Error> {
-    let Agreed { name, value, is_fixed, advice: _ } = own;
+    let Agreed { name, value, before, advice: _ } = own;
     let first = "INSERT INTO agreed (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE \
-                 SET value = excluded.value WHERE NOT $3 AND NOT EXISTS (\
+                 SET value = excluded.value WHERE agreed.value = $3 AND NOT EXISTS (\
                    SELECT 1 FROM hosts WHERE expires_at > clock_timestamp())";
-    client.execute(first, &[name, value, is_fixed]).await?;
+    client.execute(first, &[name, value, before]).await?;
     let row = client.query_one("SELECT value FROM agreed WHERE name = $1", &[name]).await?;
     Ok(row.get(0))
 }

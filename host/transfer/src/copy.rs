@@ -65,8 +65,7 @@ pub enum CopyError {
     NotEmpty { what: String },
     #[error(
         "providers keep files in {path}, and there is no directory for them at the new host; name \
-         one with --files: the directory that `shared_dir` names, or the data directory of a host \
-         that has none"
+         one with --files: all hosts have to use it as their shared_dir then"
     )]
     NoDirectory { path: PathBuf },
     #[error("copying files of providers failed: {0}; repeat the command, it goes on")]

@@ -450,24 +450,24 @@ fn a_host_that_cannot_be_beside_the_others_says_why_and_ends() {
     let other_key = cluster.command_with("b", |flags| drop(flags.insert("--host-key-file", other)));
     let (code, said) = ends(other_key);
     assert!(
-        code == 6 && said.contains("the host key") && said.contains("--host-key-file"),
+        code == 2 && said.contains("the host key") && said.contains("--host-key-file"),
         "{code} {said}"
     );
 
     let alone = cluster.command_with("c", |flags| drop(flags.remove("--peer-listen")));
     let (code, said) = ends(alone);
-    assert!(code == 6 && said.contains("--peer-listen"), "{code} {said}");
+    assert!(code == 2 && said.contains("--peer-listen"), "{code} {said}");
 
     let mut other_token = cluster.command("d");
     other_token.env("MEMHOST_OPERATOR_TOKEN", "another-token-of-an-operator");
     let (code, said) = ends(other_token);
-    assert!(code == 6 && said.contains("the operator token"), "{code} {said}");
+    assert!(code == 2 && said.contains("the operator token"), "{code} {said}");
 
     let shared = cluster.path("shared").display().to_string();
     let other_directory =
         cluster.command_with("d", |flags| drop(flags.insert("--shared-dir", shared)));
     let (code, said) = ends(other_directory);
-    assert!(code == 6 && said.contains("--shared-dir"), "{code} {said}");
+    assert!(code == 2 && said.contains("--shared-dir"), "{code} {said}");
 
     let (code, said) = ends(cluster.command("a"));
     assert!(code == 1 && said.contains("is in use by another process"), "{code} {said}");

@@ -44,6 +44,13 @@ fn on(database: &str, data_dir: &Path, keys: &Path) -> Command {
     command
 }
 
+/// The same, with the directory into which providers' files were copied.
+fn with_files(database: &str, data_dir: &Path, keys: &Path, files: &Path) -> Command {
+    let mut command = on(database, data_dir, keys);
+    command.arg("--shared-dir").arg(files);
+    command
+}
+
 fn stop(mut host: Host) {
     host.signal(Signal::TERM);
     assert!(host.child.wait().unwrap().success());
@@ -124,7 +131,7 @@ fn memory_moves_into_a_database_and_back() {
     let Some(database) = database() else { return };
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
-    let (old, new, back) = (path("old"), path("new"), path("back"));
+    let (old, new, back) = (path("old"), path("shared"), path("back"));
     let host = listening(embedded(&old));
     fill(&host);
     let before = ["acme", "beta"].map(|company| everything(&host, company));
@@ -142,7 +149,11 @@ fn memory_moves_into_a_database_and_back() {
     assert!(copied.status.success(), "{}", said(&copied));
     assert!(said(&copied).contains("copied and compared 2 companies"), "{}", said(&copied));
 
-    let host = listening(on(&database, &new, &old));
+    // A host without the directory would not find what providers have in it.
+    let mut alone = on(&database, &path("host"), &old);
+    let refused = alone.stdout(Stdio::null()).stderr(Stdio::piped()).output().unwrap();
+    assert!(said(&refused).contains("--shared-dir"), "{}", said(&refused));
+    let host = listening(with_files(&database, &path("host"), &old, &new));
     for (company, before) in ["acme", "beta"].iter().zip(&before) {
         for (name, (now, before)) in LISTS.iter().zip(everything(&host, company).iter().zip(before))
         {
@@ -164,6 +175,14 @@ fn memory_moves_into_a_database_and_back() {
 
     let (host_key, vault_key) = (old.join("host.key"), old.join("vault.key"));
     let keys = [("--host-key-file", &*host_key), ("--vault-key-file", &*vault_key)];
+    let no_files = [&[("--to", &*back)][..], &keys].concat();
+    let no_files = copying(&database, &no_files).output().unwrap();
+    assert!(said(&no_files).contains("--without-files"), "{}", said(&no_files));
+    let (other, empty) = (path("other"), path("empty"));
+    std::fs::create_dir(&other).unwrap();
+    let wrong = [&[("--to", &*empty), ("--files", &*other)][..], &keys].concat();
+    let wrong = copying(&database, &wrong).output().unwrap();
+    assert!(!wrong.status.success() && said(&wrong).contains("shared directory"));
     let no_keys = copying(&database, &[("--to", &back), ("--files", &new)]).output().unwrap();
     assert!(said(&no_keys).contains("--host-key-file"), "{}", said(&no_keys));
     let arguments = [&[("--to", &*back), ("--files", &*new)][..], &keys].concat();
@@ -192,6 +211,10 @@ fn a_copy_that_was_cut_off_is_used_by_nobody_and_goes_on() {
         fine(&host, &path, Some(&captured("The letters are in the archive", company)));
     }
     stop(host);
+    // A copy of the directory has the same keys.
+    let other = directory.path().join("other");
+    let mut duplicate = Command::new("cp");
+    assert!(duplicate.arg("-r").arg(&old).arg(&other).status().unwrap().success());
     let mut copy = copying(&database, &[("--from", &old), ("--files", &new)]);
     let mut child = copy.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -200,14 +223,18 @@ fn a_copy_that_was_cut_off_is_used_by_nobody_and_goes_on() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    let mut starting = on(&database, &new, &old);
+    // Nor does a copy of another store go on there.
+    let mut another = copying(&database, &[("--from", &other), ("--files", &new)]);
+    let another = another.output().unwrap();
+    assert!(!another.status.success() && said(&another).contains("a part of a copy of the store"));
+    let mut starting = with_files(&database, &directory.path().join("host"), &old, &new);
     let refused = starting.stdout(Stdio::null()).stderr(Stdio::piped()).output().unwrap();
     assert!(!refused.status.success() && said(&refused).contains("a part of a copy"));
     let copied = copying(&database, &[("--from", &old), ("--files", &new)]).output().unwrap();
     assert!(copied.status.success(), "{}", said(&copied));
     assert!(said(&copied).contains("company-00: copied before"), "{}", said(&copied));
     assert!(said(&copied).contains("copied and compared 12 companies"), "{}", said(&copied));
-    let host = listening(on(&database, &new, &old));
+    let host = listening(with_files(&database, &directory.path().join("host"), &old, &new));
     for company in &companies {
         assert_eq!(finds(&host, company, "letters"), 1, "{company}");
     }

@@ -200,13 +200,16 @@ pub(super) async fn serve(
     }
 }
 
-/// A database that cannot be used has the exit code of a store that failed.
+/// A database that is not reached has the exit code of a store that failed: another start may help.
+/// What a start does not put right has that of a wrong argument.
 fn unusable(error: memhost_core::OpenError) -> CliError {
     match error {
-        memhost_core::OpenError::Database(error @ DatabaseError::Address(_)) => {
+        memhost_core::OpenError::Database(
+            error @ (DatabaseError::Unreachable { .. } | DatabaseError::Store(_)),
+        ) => CliError::Store(error.to_string()),
+        memhost_core::OpenError::Database(error) => {
             CliError::input("--store or MEMHOST_STORE", error)
         }
-        memhost_core::OpenError::Database(error) => CliError::Store(error.to_string()),
         error => CliError::data_dir(error),
     }
 }

@@ -15,7 +15,7 @@ use crate::server;
 
 fn host_key(value: &str) -> Agreed {
     let advice = "name it with --host-key-file";
-    Agreed { name: "host key", value: value.to_owned(), is_fixed: true, advice }
+    Agreed { name: "host key", value: value.to_owned(), before: None, advice }
 }
 
 fn options(name: &str) -> JoinOptions {
@@ -324,5 +324,23 @@ fn hosts_that_start_together_on_an_empty_database_make_one_schema() {
                 host.await.unwrap().unwrap().leave().await;
             }
         }
+    });
+}
+
+/// A database that is slow is not asked by ever more connections.
+#[test]
+fn a_heartbeat_that_waits_has_one_connection() {
+    server::runtime().block_on(async {
+        let Some(address) = server::database().await else { return };
+        let host = join(&address, "slow").await;
+        let gate = server::client(&address).await;
+        gate.batch_execute("BEGIN; LOCK TABLE hosts").await.unwrap();
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+                   AND pid <> pg_backend_pid()";
+        let count: i64 = gate.query_one(sql, &[]).await.unwrap().get(0);
+        assert!(count <= 2, "{count} connections wait");
+        gate.batch_execute("ROLLBACK").await.unwrap();
+        host.leave().await;
     });
 }
