@@ -170,7 +170,13 @@ impl Service {
             },
         )?;
         // Before files are admitted: that makes copies.
-        serving.drop_unneeded_copies(&bindings).await;
+        let unneeded = serving.drop_unneeded_copies(&bindings).await;
+        if let Some(at) = options.leadership.as_ref().filter(|_| !unneeded.is_empty()) {
+            let unneeded: Vec<String> = unneeded.iter().map(ToString::to_string).collect();
+            if let Err(error) = at.membership.shelf().remove(&unneeded).await {
+                tracing::warn!(%error, "builds that nothing needs stay in the database");
+            }
+        }
         plugins.begin().await;
         if options.waits_for_plugins {
             plugins.idle().await;

@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::Mutex;
 
 use crate::error::OpenError;
 use memhost_files::durable;
-use memhost_postgres::{Membership, SharedPlugin, Shelf};
+use memhost_postgres::{MOST_OF_ONE, Membership, SharedPlugin, Shelf};
 use memhost_registry::plugins::{
     ComponentsDir, Fingerprint, Trust, list_files, read_file, signature_path,
 };
@@ -23,6 +23,9 @@ use uuid::Uuid;
 
 /// How often a host looks at its plugins directory and at what the others have.
 const PERIOD: Duration = Duration::from_secs(1);
+
+/// How long a file that could not be taken is left alone.
+const TRIED_AGAIN: Duration = Duration::from_secs(60);
 
 /// The directory of what others have brought, in the data directory.
 const OF_OTHERS: &str = "plugins-of-others";
@@ -55,22 +58,31 @@ pub struct SharedPlugins {
 
 #[derive(Default)]
 struct State {
-    /// Files of the plugins directory as they were read last.
+    /// Files of the plugins directory as they were seen last. One that changes is being written.
+    seen: HashMap<PathBuf, Fingerprint>,
+    /// Those that were read.
     read: HashMap<PathBuf, (Fingerprint, Digest)>,
-    /// Copies that were there the last time.
-    copies: BTreeSet<Digest>,
-    /// What was said about a file or a component, so that it is said once.
-    said: HashMap<String, String>,
+    /// Whether all of it was done once.
+    is_begun: bool,
+    /// What was said about a file, so that it is said once, and when it is tried again.
+    said: HashMap<PathBuf, (String, Instant)>,
 }
 
 impl State {
     /// One bad file or component does not hold up the others.
-    fn say(&mut self, what: &str, error: &dyn Display) {
+    fn say(&mut self, path: &Path, error: &dyn Display) {
         let error = error.to_string();
-        if self.said.get(what) != Some(&error) {
-            tracing::warn!(what, error, "a plugin is not shared with the other hosts");
-            self.said.insert(what.to_owned(), error);
+        let again = Instant::now() + TRIED_AGAIN;
+        let before = self.said.insert(path.to_owned(), (error.clone(), again));
+        if before.is_none_or(|(before, _)| before != error) {
+            let path = path.display();
+            tracing::warn!(%path, error, "a plugin is not shared with the other hosts");
         }
+    }
+
+    /// Whether a file that could not be taken is not tried yet.
+    fn waits(&self, path: &Path) -> bool {
+        self.said.get(path).is_some_and(|(_, again)| *again > Instant::now())
     }
 }
 
@@ -81,12 +93,18 @@ impl SharedPlugins {
         (data_dir, plugins_dir): (&Path, Option<&Path>),
         trust: Trust,
     ) -> Result<Self, OpenError> {
+        let own = plugins_dir.map_or_else(|| data_dir.join("plugins"), Path::to_owned);
+        let of_others = directory_of_others(data_dir)?;
+        if own.canonicalize().is_ok_and(|own| of_others.canonicalize().is_ok_and(|at| at == own)) {
+            let error = "it is for the plugins of other hosts; name another plugins directory";
+            return Err(OpenError::directory("sharing", own, error));
+        }
         Ok(Self {
             shelf: membership.shelf(),
             membership,
             place,
-            own: plugins_dir.map_or_else(|| data_dir.join("plugins"), Path::to_owned),
-            of_others: directory_of_others(data_dir)?,
+            own,
+            of_others,
             components: ComponentsDir::open(data_dir.join("components"))?,
             trust,
             state: Mutex::default(),
@@ -115,45 +133,58 @@ impl SharedPlugins {
         match self.try_update(&mut state).await {
             Ok(is_changed) => is_changed,
             Err(error) => {
-                state.say("the list", &error);
+                state.say(&self.of_others, &error);
                 false
             }
         }
     }
 
     async fn try_update(&self, state: &mut State) -> Result<bool, OpenError> {
-        let own = self.give(state).await?;
         let all = self.shelf.plugins().await?;
+        let builds: BTreeSet<String> = self.shelf.builds().await?.into_iter().collect();
+        let own = self.give(state, &all, &builds).await?;
         let mut is_changed = self.take(state, &own, &all).await?;
-        is_changed |= self.take_copies(state, &own).await?;
+        is_changed |= self.take_copies(state, &own, &builds).await?;
+        state.is_begun = true;
         Ok(is_changed)
     }
 
     /// Writes what this host's plugins directory has. Answers the digests.
-    async fn give(&self, state: &mut State) -> Result<BTreeSet<Digest>, OpenError> {
+    async fn give(
+        &self,
+        state: &mut State,
+        all: &[SharedPlugin],
+        builds: &BTreeSet<String>,
+    ) -> Result<BTreeSet<Digest>, OpenError> {
         // What cannot be read for a moment is not gone.
         let files = list_files(&self.own)?;
-        let builds: BTreeSet<String> = self.shelf.builds().await?.into_iter().collect();
-        let listed = self.shelf.plugins().await?;
-        let mut ours: BTreeMap<&str, &str> = listed
+        let mut ours: BTreeMap<&str, &SharedPlugin> = all
             .iter()
             .filter(|plugin| plugin.place == self.place)
-            .map(|plugin| (plugin.name.as_str(), plugin.digest.as_str()))
+            .map(|plugin| (plugin.name.as_str(), plugin))
             .collect();
-        state.read.retain(|path, _| files.iter().any(|(file, _)| file == path));
+        let most = usize::try_from(MOST_OF_ONE).unwrap_or(usize::MAX);
+        if files.len() > most {
+            state.say(&self.own, &format!("only the first {most} files are shared"));
+        }
+        let mut seen = HashMap::new();
         let mut digests = BTreeSet::new();
-        for (path, fingerprint) in files {
+        for (path, fingerprint) in files.into_iter().take(most) {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let given = self.give_file(state, (&path, fingerprint), &builds, &mut ours).await;
-            match given {
+            // It is there, so it is not taken back.
+            let before = ours.remove(name.as_str());
+            let is_still = !state.is_begun || state.seen.get(&path) == Some(&fingerprint);
+            seen.insert(path.clone(), fingerprint);
+            if !is_still {
+                continue;
+            }
+            match self.give_file(state, (&path, fingerprint), &name, before, builds).await {
                 Ok(digest) => digests.extend(digest),
-                Err(error) => {
-                    // It is there, so it is not taken back.
-                    ours.remove(name.as_str());
-                    state.say(&name, &error);
-                }
+                Err(error) => state.say(&path, &error),
             }
         }
+        state.read.retain(|path, _| seen.contains_key(path));
+        state.seen = seen;
         let gone: Vec<&str> = ours.into_keys().collect();
         if !gone.is_empty() {
             self.shelf.take_back(&gone).await?;
@@ -167,26 +198,28 @@ impl SharedPlugins {
         &self,
         state: &mut State,
         (path, fingerprint): (&Path, Fingerprint),
+        name: &str,
+        before: Option<&SharedPlugin>,
         builds: &BTreeSet<String>,
-        ours: &mut BTreeMap<&str, &str>,
     ) -> Result<Option<Digest>, OpenError> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let before = ours.remove(name.as_str());
-        let known = state.read.get(path).filter(|(seen, _)| *seen == fingerprint);
-        if let Some((_, digest)) = known
-            && before == Some(digest.to_string().as_str())
-            && builds.contains(&digest.to_string())
-        {
-            return Ok(Some(*digest));
+        let is_same = |digest: &str| before.is_some_and(|before| before.digest == digest);
+        if let Some((_, digest)) = state.read.get(path).filter(|(seen, _)| *seen == fingerprint) {
+            let text = digest.to_string();
+            if is_same(&text) && builds.contains(&text) {
+                return Ok(Some(*digest));
+            }
         }
         let Some(bytes) = read_file(path)? else { return Ok(None) };
-        let signature = std::fs::read(signature_path(path)).ok();
+        // What is no file, or too large, is no signature.
+        let signature = read_file(&signature_path(path)).ok().flatten();
         let digest = Digest::of(&bytes);
         let text = digest.to_string();
         self.shelf.put(&text, &bytes, signature.as_deref()).await?;
-        self.shelf.bring(&name, &text).await?;
+        let (seconds, nanoseconds) = fingerprint.modified();
+        let written_us = seconds.saturating_mul(1_000_000).saturating_add(nanoseconds / 1_000);
+        self.shelf.bring(name, &text, written_us).await?;
         state.read.insert(path.to_owned(), (fingerprint, digest));
-        if before != Some(text.as_str()) {
+        if !is_same(&text) {
             tracing::info!(name, digest = text, "a plugin is shared with the other hosts");
         }
         Ok(Some(digest))
@@ -204,74 +237,87 @@ impl SharedPlugins {
             match plugin.digest.parse::<Digest>() {
                 Ok(digest) if own.contains(&digest) => {}
                 Ok(digest) => {
-                    wanted.insert(self.of_others.join(name_of(&plugin.name, digest)), digest);
+                    let path = self.of_others.join(name_of(&plugin.name, digest));
+                    wanted.insert(path, (digest, plugin));
                 }
-                Err(error) => state.say(&plugin.digest, &error),
+                Err(error) => state.say(Path::new(&plugin.digest), &error),
             }
         }
         let mut is_changed = false;
         for (path, _) in list_files(&self.of_others)? {
-            if wanted.remove(&path).is_none() {
-                is_changed = true;
-                let failed = |error| OpenError::directory("removing", &path, error);
-                std::fs::remove_file(&path).map_err(failed)?;
-                let _ = std::fs::remove_file(signature_path(&path));
+            let signature = path.with_added_extension("minisig");
+            match wanted.get(&path) {
+                // A signature that was added later counts from then on.
+                Some((_, plugin)) => {
+                    let has = read_file(&signature).ok().flatten();
+                    if has == plugin.signature {
+                        wanted.remove(&path);
+                    }
+                }
+                None => {
+                    is_changed = true;
+                    match std::fs::remove_file(&path) {
+                        Ok(()) => drop(std::fs::remove_file(&signature)),
+                        Err(error) => state.say(&path, &error),
+                    }
+                }
             }
         }
-        for (path, digest) in wanted {
-            match self.take_one(&path, digest, false).await {
+        for (path, (digest, plugin)) in wanted {
+            if state.waits(&path) {
+                continue;
+            }
+            match self.take_one(&path, digest, Some(plugin.written_us)).await {
                 Ok(taken) => is_changed |= taken,
-                Err(error) => state.say(&digest.to_string(), &error),
+                Err(error) => state.say(&path, &error),
             }
         }
         Ok(is_changed)
     }
 
-    /// Copies of builds that some binding may need although their files are gone.
+    /// Copies of builds that some binding may need although their files are gone. The one that
+    /// leads gives those that only it has.
     async fn take_copies(
         &self,
         state: &mut State,
         own: &BTreeSet<Digest>,
+        builds: &BTreeSet<String>,
     ) -> Result<bool, OpenError> {
         let mut is_changed = false;
         let here = self.components.digests()?;
-        let builds = self.shelf.builds().await?;
         let there: BTreeSet<Digest> = builds.iter().filter_map(|text| text.parse().ok()).collect();
         for digest in there.difference(&here).filter(|digest| !own.contains(digest)) {
-            // What this host has removed since, it does not take again.
-            if self.leads() && state.copies.contains(digest) {
+            let path = self.components.copy(*digest);
+            if state.waits(&path) {
                 continue;
             }
-            match self.take_one(&self.components.copy(*digest), *digest, true).await {
+            match self.take_one(&path, *digest, None).await {
                 Ok(taken) => is_changed |= taken,
-                Err(error) => state.say(&digest.to_string(), &error),
+                Err(error) => state.say(&path, &error),
             }
         }
         if self.leads() {
             for digest in here.difference(&there) {
+                let signature = self.components.signature(*digest);
                 match self.components.read(*digest) {
-                    Ok(bytes) => self.shelf.put(&digest.to_string(), &bytes, None).await?,
-                    Err(error) => state.say(&digest.to_string(), &error),
+                    Ok(bytes) => {
+                        let text = digest.to_string();
+                        self.shelf.put(&text, &bytes, signature.as_deref()).await?;
+                    }
+                    Err(error) => state.say(&self.components.copy(*digest), &error),
                 }
             }
-            // Only the leader knows which of them bindings need.
-            let gone: Vec<String> =
-                state.copies.difference(&here).map(ToString::to_string).collect();
-            if !gone.is_empty() {
-                self.shelf.remove(&gone).await?;
-            }
         }
-        state.copies = self.components.digests()?;
         Ok(is_changed)
     }
 
-    /// Writes a component, with its signature before it. A copy is checked here; what is in a
-    /// plugins directory is checked when it is admitted.
+    /// Writes a component, with its signature before it. A copy, which has no time, is checked
+    /// here; what is in a plugins directory is checked when it is admitted.
     async fn take_one(
         &self,
         path: &Path,
         digest: Digest,
-        is_copy: bool,
+        written_us: Option<i64>,
     ) -> Result<bool, OpenError> {
         let Some((bytes, signature)) = self.shelf.fetch(&digest.to_string()).await? else {
             return Ok(false);
@@ -285,11 +331,19 @@ impl SharedPlugins {
         if let Some(signature) = signature {
             durable::write(&signature_file, &signature, 0o600).map_err(failed)?;
         }
-        if is_copy && let Err(error) = self.trust.check(path, &bytes) {
+        if written_us.is_none()
+            && let Err(error) = self.trust.check(path, &bytes)
+        {
             let _ = std::fs::remove_file(&signature_file);
             return Err(OpenError::directory("trusting", path, error));
         }
         durable::write(path, &bytes, 0o600).map_err(failed)?;
+        if let Some(written) = written_us.and_then(|us| u64::try_from(us).ok()) {
+            // The newer of two builds of one version serves, at each host the same.
+            let written = SystemTime::UNIX_EPOCH + Duration::from_micros(written);
+            let file = std::fs::File::options().write(true).open(path).map_err(failed)?;
+            file.set_modified(written).map_err(failed)?;
+        }
         Ok(true)
     }
 }

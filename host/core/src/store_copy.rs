@@ -7,10 +7,14 @@ use crate::cluster::{NO_DIRECTORY, agreed_directory, agreed_keys, known_id, shar
 use crate::error::OpenError;
 use crate::keys::Keys;
 use memhost_files::durable;
-use memhost_postgres::{self as postgres, Agreed, PostgresOptions, PostgresStore, Shelf};
+use memhost_postgres::{
+    self as postgres, Agreed, JoinOptions, Membership, PostgresOptions, PostgresStore, Shelf,
+};
 use memhost_registry::plugins::ComponentsDir;
 use memhost_registry::secrets::key_from_env_or_file;
 use memhost_store::{SledOptions, SledStore};
+use uuid::Uuid;
+
 use memhost_transfer::{Copied, CopyEnd, CopyError, copy_store};
 
 const HOST_KEY: &str = "host.key";
@@ -49,6 +53,11 @@ pub enum StoreCopyError {
     )]
     NoKey { path: PathBuf, flag: &'static str },
     #[error(
+        "the key file {path} is not that of the data directory; leave {flag} away, or name the \
+         right one"
+    )]
+    OtherKey { path: PathBuf, flag: &'static str },
+    #[error(
         "it is not known where the hosts have the files of providers; name that directory with \
          --files: their shared_dir, or the data directory of a single host; where every provider \
          keeps its records in the database, say --without-files"
@@ -79,16 +88,54 @@ impl StoreCopy {
         let host_key = self.host_key_file.clone().unwrap_or_else(|| data_dir.join(HOST_KEY));
         let vault_key = self.vault_key_file.clone().unwrap_or_else(|| data_dir.join(VAULT_KEY));
         let named = std::env::var("MEMHOST_VAULT_KEY").ok();
-        // A missing one would be made.
+        // A missing one would be made, and the one of the directory is the right one.
+        for (named, own, flag) in
+            [(&host_key, HOST_KEY, "--host-key-file"), (&vault_key, VAULT_KEY, "--vault-key-file")]
+        {
+            let own = fs::read(data_dir.join(own)).ok();
+            if own.is_some_and(|own| fs::read(named).is_ok_and(|named| named != own)) {
+                return Err(StoreCopyError::OtherKey { path: named.clone(), flag });
+            }
+        }
+        if let Some(files) = &self.files {
+            self.check_files(files)?;
+        }
         need(&host_key, "--host-key-file")?;
         if named.is_none() {
             need(&vault_key, "--vault-key-file")?;
         }
         let keys = Keys::open(data_dir, Some(&host_key))?;
         let vault = key_from_env_or_file(named.as_deref(), &vault_key).map_err(OpenError::from)?;
+        // No host may begin to use the database meanwhile.
         let mut agreed = agreed_keys(&keys, &vault).to_vec();
         agreed.extend(self.directory()?);
         postgres::claim(database, &agreed).await?;
+        let membership = self.hold(&keys, agreed).await?;
+        let copied = self.copy(&keys, (&host_key, &vault_key), say).await;
+        membership.leave().await;
+        copied
+    }
+
+    /// Is on the database as a host that no other one reaches.
+    async fn hold(&self, keys: &Keys, agreed: Vec<Agreed>) -> Result<Membership, StoreCopyError> {
+        let options = JoinOptions {
+            name: "memhost store copy".to_owned(),
+            peer_url: None,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            place: Uuid::new_v4(),
+            token: keys.check(),
+            agreed,
+        };
+        Ok(Membership::join(&self.database, options).await?)
+    }
+
+    async fn copy(
+        &self,
+        keys: &Keys,
+        (host_key, vault_key): (&Path, &Path),
+        say: impl FnMut(&str),
+    ) -> Result<Copied, StoreCopyError> {
+        let Self { data_dir, database, is_into_database, .. } = self;
         let sled = open_directory(data_dir).await?;
         let options = PostgresOptions { address: database.clone(), ..PostgresOptions::default() };
         let server = PostgresStore::open(options).await?;
@@ -103,12 +150,25 @@ impl StoreCopy {
         let copied = copy_store(from, to, &source, say).await?;
         self.copy_builds().await?;
         if !is_into_database {
-            copy_key(&host_key, &data_dir.join(HOST_KEY))?;
-            if named.is_none() {
-                copy_key(&vault_key, &data_dir.join(VAULT_KEY))?;
+            copy_key(host_key, &data_dir.join(HOST_KEY))?;
+            if vault_key.exists() {
+                copy_key(vault_key, &data_dir.join(VAULT_KEY))?;
             }
         }
         Ok(copied)
+    }
+
+    /// Refuses a directory of files that cannot be meant.
+    fn check_files(&self, files: &Path) -> Result<(), StoreCopyError> {
+        let path = || files.to_owned();
+        if !self.is_into_database && !files.join("memory").is_dir() {
+            return Err(CopyError::NoFiles { path: path() }.into());
+        }
+        let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if whole(files).starts_with(whole(&self.data_dir)) {
+            return Err(CopyError::HasFiles { path: path() }.into());
+        }
+        Ok(())
     }
 
     /// What the hosts on the database have to agree on about their directory of files.
@@ -131,14 +191,20 @@ impl StoreCopy {
         if self.is_into_database {
             for digest in components.digests().map_err(OpenError::from)? {
                 let bytes = components.read(digest).map_err(OpenError::from)?;
-                shelf.put(&digest.to_string(), &bytes, None).await.map_err(OpenError::from)?;
+                let signature = components.signature(digest);
+                let text = digest.to_string();
+                let put = shelf.put(&text, &bytes, signature.as_deref());
+                put.await.map_err(OpenError::from)?;
             }
             return Ok(());
         }
         for text in shelf.builds().await.map_err(OpenError::from)? {
             let fetched = shelf.fetch(&text).await.map_err(OpenError::from)?;
-            if let (Ok(digest), Some((bytes, _))) = (text.parse(), fetched) {
+            if let (Ok(digest), Some((bytes, signature))) = (text.parse(), fetched) {
                 components.keep(digest, &bytes).map_err(OpenError::from)?;
+                if let Some(signature) = signature {
+                    components.keep_signature(digest, &signature);
+                }
             }
         }
         Ok(())

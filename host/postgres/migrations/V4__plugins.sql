@@ -13,6 +13,8 @@ CREATE TABLE plugins (
     place uuid NOT NULL,
     name text NOT NULL,
     digest text NOT NULL REFERENCES builds (digest),
+    -- When the file was written, in microseconds since 1970: the newer of two builds of one version serves.
+    written_us bigint NOT NULL,
     PRIMARY KEY (place, name)
 );
 

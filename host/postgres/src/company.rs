@@ -196,6 +196,8 @@ impl State {
     /// Forgets what was erased, so many bytes. Its numbers go on.
     pub(crate) fn erase(&mut self, bytes: i64) {
         (self.given, self.open, self.sizes) = Default::default();
+        // Operations that an import brings may have their numbers.
+        self.interrupted.clear();
         self.held = self.held.saturating_sub(bytes);
         while let Some((_, settled)) = self.committed.pop_front() {
             self.forget(&settled);

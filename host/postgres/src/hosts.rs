@@ -288,7 +288,8 @@ impl Membership {
         let sql = "SELECT current_setting('synchronous_commit'), \
                      current_setting('synchronous_standby_names') <> '', \
                      (SELECT count(*) FROM pg_stat_replication), \
-                     (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'), \
+                     (SELECT count(*) FROM pg_stat_activity \
+                       WHERE backend_type = 'client backend'), \
                      current_setting('max_connections')::bigint \
                        - current_setting('superuser_reserved_connections')::bigint";
         let row = client.query_one(sql, &[]).await.map_err(&looking)?;
@@ -324,8 +325,13 @@ pub async fn claim(database: &str, agreed: &[Agreed]) -> Result<(), OpenError> {
     };
     let (client, _) = address.connect().await.map_err(unreachable)?;
     let sql = "SELECT name FROM hosts WHERE expires_at > clock_timestamp() LIMIT 1";
-    if let Some(row) = client.query_opt(sql, &[]).await.map_err(unreachable)? {
-        return Err(OpenError::InUse { other: row.get(0), database: shown });
+    let until = Instant::now() + ROOM_WITHIN;
+    // The lease of a process that was killed ends.
+    while let Some(row) = client.query_opt(sql, &[]).await.map_err(unreachable)? {
+        if Instant::now() > until {
+            return Err(OpenError::InUse { other: row.get(0), database: shown });
+        }
+        sleep(AGAIN).await;
     }
     agree_all(&client, &shown, agreed).await
 }
@@ -346,11 +352,13 @@ async fn agree_all(client: &Client, shown: &str, all: &[Agreed]) -> Result<(), O
     Ok(())
 }
 
-/// The value that all hosts have, which is this one's if it is the first.
+/// The value that all hosts have, which is this one's if it is the first, or no host runs and there
+/// is no company yet.
 async fn agree(client: &Client, own: &Agreed) -> Result<String, tokio_postgres::Error> {
     let Agreed { name, value, before, advice: _ } = own;
     let first = "INSERT INTO agreed (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE \
-                 SET value = excluded.value WHERE agreed.value = $3 AND NOT EXISTS (\
+                 SET value = excluded.value WHERE (agreed.value = $3 \
+                   OR NOT EXISTS (SELECT 1 FROM companies)) AND NOT EXISTS (\
                    SELECT 1 FROM hosts WHERE expires_at > clock_timestamp())";
     client.execute(first, &[name, value, before]).await?;
     let row = client.query_one("SELECT value FROM agreed WHERE name = $1", &[name]).await?;

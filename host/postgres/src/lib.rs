@@ -45,5 +45,5 @@ pub use self::error::OpenError;
 pub use self::heartbeat::{Agreed, JoinOptions, Leader};
 pub use self::hosts::{DatabaseState, Membership, Term, claim};
 pub use self::lease::{HostLease, LEASE};
-pub use self::shelf::{SharedPlugin, Shelf, Shelved};
+pub use self::shelf::{MOST_OF_ONE, SharedPlugin, Shelf, Shelved};
 pub use self::store::{PostgresOptions, PostgresStore};

@@ -15,8 +15,10 @@ use memhost_store::StoreError;
 
 /// How long one step may take: a component may have many MiB.
 const WITHIN: Duration = Duration::from_secs(30);
-/// The most files of all hosts together.
-const MOST_FILES: i64 = 1_000;
+/// The most files of one host, and of all hosts together: one with very many does not push out
+/// those of the others.
+pub const MOST_OF_ONE: i64 = 200;
+const MOST_OF_ALL: i64 = 2_000;
 
 const SHARING: &str = "sharing plugins";
 
@@ -29,6 +31,10 @@ pub struct SharedPlugin {
     pub name: String,
     /// The component's digest, as a text.
     pub digest: String,
+    /// When the file was written, in microseconds since 1970.
+    pub written_us: i64,
+    /// The signature file that is beside the component.
+    pub signature: Option<Vec<u8>>,
 }
 
 /// The components that hosts on one database share, as one of them sees it. Nothing of it is
@@ -55,17 +61,22 @@ impl Shelf {
         Self { address, place, client: Mutex::default() }
     }
 
-    /// The files of all hosts, by name; at most a thousand.
+    /// The files of all hosts: of each the first 200 by name, at most 2,000 together.
     ///
     /// # Errors
     /// Where the database fails.
     pub async fn plugins(&self) -> Result<Vec<SharedPlugin>, StoreError> {
-        let sql = "SELECT place, name, digest FROM plugins ORDER BY name, place LIMIT $1";
-        let rows = self.ask(sql, &[&MOST_FILES]).await?;
+        let sql = "SELECT p.place, p.name, p.digest, p.written_us, b.signature FROM (\
+                     SELECT *, row_number() OVER (PARTITION BY place ORDER BY name) AS at \
+                     FROM plugins) AS p JOIN builds b ON b.digest = p.digest \
+                   WHERE p.at <= $1 ORDER BY p.at, p.place LIMIT $2";
+        let rows = self.ask(sql, &[&MOST_OF_ONE, &MOST_OF_ALL]).await?;
         let plugin = |row: &tokio_postgres::Row| SharedPlugin {
             place: row.get(0),
             name: row.get(1),
             digest: row.get(2),
+            written_us: row.get(3),
+            signature: row.get(4),
         };
         Ok(rows.iter().map(plugin).collect())
     }
@@ -109,10 +120,11 @@ impl Shelf {
     ///
     /// # Errors
     /// Where the database fails.
-    pub async fn bring(&self, name: &str, digest: &str) -> Result<(), StoreError> {
-        let sql = "INSERT INTO plugins (place, name, digest) VALUES ($1, $2, $3) \
-                   ON CONFLICT (place, name) DO UPDATE SET digest = excluded.digest";
-        self.ask(sql, &[&self.place, &name, &digest]).await.map(drop)
+    pub async fn bring(&self, name: &str, digest: &str, written_us: i64) -> Result<(), StoreError> {
+        let sql = "INSERT INTO plugins (place, name, digest, written_us) VALUES ($1, $2, $3, $4) \
+                   ON CONFLICT (place, name) DO UPDATE \
+                   SET digest = excluded.digest, written_us = excluded.written_us";
+        self.ask(sql, &[&self.place, &name, &digest, &written_us]).await.map(drop)
     }
 
     /// Files of this host are gone.

@@ -29,7 +29,8 @@ use memhost_http::AdminToken;
 /// How much of requests that are passed on is kept for another try, in KiB.
 const MOST_KEPT_KIB: usize = 64 << 10;
 
-/// How long a host that has led says to the others that it does not any more. They look every 0.7 s.
+/// How long a host that has led says to the others that it does not any more. They look every
+/// 0.7 s.
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
 /// How long requests of other hosts may take at the end.
 const FINISHED_WITHIN: Duration = Duration::from_secs(10);

@@ -68,6 +68,18 @@ pub enum CopyError {
          one with --files: all hosts have to use it as their shared_dir then"
     )]
     NoDirectory { path: PathBuf },
+    #[error(
+        "the store that is to be copied is itself a part of a copy only; finish that one first, or \
+         copy another one"
+    )]
+    CutSource,
+    #[error(
+        "{path} is to get the files of providers and has some already; name an empty directory, \
+         outside of the data directory"
+    )]
+    HasFiles { path: PathBuf },
+    #[error("{path} has no files of providers, no directory `memory`; name the right one")]
+    NoFiles { path: PathBuf },
     #[error("copying files of providers failed: {0}; repeat the command, it goes on")]
     Files(#[from] io::Error),
     #[error("copying the storage of the binding `{binding}` of {company} failed: {error}")]
@@ -100,11 +112,25 @@ pub async fn copy_store(
     source: &str,
     mut say: impl FnMut(&str),
 ) -> Result<Copied, CopyError> {
+    if is_cut_copy(from.store).await? {
+        return Err(CopyError::CutSource);
+    }
     let memory = from.files.map(|files| files.join(MEMORY)).filter(|memory| memory.exists());
     if let (Some(path), None) = (&memory, to.files)
         && has_files(path)?
     {
         return Err(CopyError::NoDirectory { path: path.clone() });
+    }
+    let is_begun = to.store.get(Table::Host, COPYING).await?.is_some();
+    if let Some(files) = to.files.map(|files| files.join(MEMORY)).filter(|files| files.exists()) {
+        // What a try before has left is replaced; what somebody else has there is not.
+        match is_begun {
+            true => {
+                Directory::open(files.parent().unwrap_or(&files))?.remove_all(OsStr::new(MEMORY))?
+            }
+            false if has_files(&files)? => return Err(CopyError::HasFiles { path: files }),
+            false => {}
+        }
     }
     begin(to.store, source).await?;
     let mut done = Copied::default();
@@ -112,8 +138,15 @@ pub async fn copy_store(
         let mark = [DONE, company.as_str().as_bytes()].concat();
         done.companies += 1;
         if to.store.get(Table::Host, &mark).await?.is_some() {
-            say(&format!("{company}: copied before"));
-            continue;
+            // A host may have used it since.
+            match compare_company(from.store, to.store, &company).await {
+                Ok(()) => {
+                    say(&format!("{company}: copied before"));
+                    continue;
+                }
+                Err(CopyError::Differs { .. }) => say(&format!("{company}: it has changed since")),
+                Err(error) => return Err(error),
+            }
         }
         let before = (done.rows, done.operations);
         copy_company(from.store, to.store, &company, &mut done).await?;
@@ -127,6 +160,7 @@ pub async fn copy_store(
         done.files = copy_files(&memory, to)?;
     }
     for table in Table::ALL {
+        drop_rows((from.store, to.store), *table).await?;
         copy_rows((from.store, to.store), *table, &host_prefix(*table), &mut done).await?;
     }
     finish(to.store).await?;
@@ -174,6 +208,22 @@ async fn finish(to: &dyn Store) -> Result<(), CopyError> {
         store::write(to, &gone).await?;
     }
     store::write(to, &[Change::always(Table::Host, COPYING.to_vec(), None)]).await?;
+    Ok(())
+}
+
+/// Removes rows of the host that an earlier try has copied and that are gone by now.
+async fn drop_rows((from, to): (&dyn Store, &dyn Store), table: Table) -> Result<(), StoreError> {
+    let mut rows = store::scan_all(to, table, &host_prefix(table));
+    let mut gone = Vec::new();
+    while let Some((key, _)) = rows.next().await? {
+        let is_mark = table == Table::Host && (key == COPYING || key.starts_with(DONE));
+        if !is_mark && from.get(table, &key).await?.is_none() {
+            gone.push(Change::always(table, key, None));
+        }
+    }
+    for some in gone.chunks(ROWS) {
+        store::write(to, some).await?;
+    }
     Ok(())
 }
 
@@ -375,7 +425,7 @@ fn copy_files(memory: &Path, to: &Path) -> Result<u64, CopyError> {
     source.copy_changed(MEMORY, &target, &CopiedFiles::default(), &mut copied)?;
     let target = target.below(OsStr::new(MEMORY))?;
     let (one, other) = (digests(&source)?, digests(&target)?);
-    if let Some((path, _)) = one.difference(&other).next() {
+    if let Some((path, _)) = one.symmetric_difference(&other).next() {
         let what = format!("the file {}", memory.join(path).display());
         return Err(CopyError::Differs { what });
     }

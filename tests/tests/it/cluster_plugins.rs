@@ -105,12 +105,33 @@ fn each_host_checks_for_itself_whether_it_trusts_a_plugin() {
     wait_for("the second host has the file", || {
         fs::read_dir(cluster.path("b").join("plugins-of-others")).unwrap().count() > 0
     });
+    // A pipe in the place of a signature holds up nobody.
+    let pipe = plugin_of(&cluster, "a").with_file_name("remembers.wasm.minisig");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
+    fs::copy(guest_file("notes"), plugin_of(&cluster, "a").with_file_name("notes.wasm")).unwrap();
+    wait_for("the second host has both files", || {
+        fs::read_dir(cluster.path("b").join("plugins-of-others")).unwrap().count() > 1
+    });
+    fs::remove_file(&pipe).unwrap();
+    // A signature that comes later reaches it, too.
+    fs::write(&pipe, "no signature").unwrap();
+    wait_for("the second host has the signature", || {
+        let files = fs::read_dir(cluster.path("b").join("plugins-of-others")).unwrap();
+        files.into_iter().any(|file| file.unwrap().path().extension().unwrap() == "minisig")
+    });
     kill(first);
     let mut listing = program();
     listing.args(["plugin", "list", "--url", &second.url, "--token", TOKEN, "-o", "json"]);
     let output = listing.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("it is not signed"), "{said}");
+    assert!(said.contains("remembers") && said.contains("it is not signed"), "{said}");
     assert!(!has_provider(&second));
     // Nor is it a copy that a binding could be served from.
     let components = fs::read_dir(cluster.path("b").join("components")).unwrap();

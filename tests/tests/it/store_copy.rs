@@ -143,6 +143,21 @@ fn memory_moves_into_a_database_and_back() {
     stop(host);
 
     // Not without the files of providers.
+    // Nor into a directory that has some, or with the key of another host.
+    let taken = path("taken");
+    std::fs::create_dir_all(taken.join("memory/acme/other")).unwrap();
+    std::fs::write(taken.join("memory/acme/other/forgotten.md"), "A forgotten text").unwrap();
+    let taken = copying(&database, &[("--from", &old), ("--files", &taken)]).output().unwrap();
+    assert!(
+        !taken.status.success() && said(&taken).contains("has some already"),
+        "{}",
+        said(&taken)
+    );
+    let wrong_key = path("wrong.key");
+    std::fs::write(&wrong_key, [7; 32]).unwrap();
+    let wrong = [("--from", &*old), ("--files", &*new), ("--host-key-file", &*wrong_key)];
+    let wrong = copying(&database, &wrong).output().unwrap();
+    assert!(!wrong.status.success() && said(&wrong).contains("not that of the data directory"));
     let without = copying(&database, &[("--from", &old)]).output().unwrap();
     assert!(!without.status.success() && said(&without).contains("--files"), "{}", said(&without));
     let copied = copying(&database, &[("--from", &old), ("--files", &new)]).output().unwrap();
@@ -180,6 +195,10 @@ fn memory_moves_into_a_database_and_back() {
     assert!(said(&no_files).contains("--without-files"), "{}", said(&no_files));
     let (other, empty) = (path("other"), path("empty"));
     std::fs::create_dir(&other).unwrap();
+    let wrong = [&[("--to", &*empty), ("--files", &*other)][..], &keys].concat();
+    let wrong = copying(&database, &wrong).output().unwrap();
+    assert!(!wrong.status.success() && said(&wrong).contains("no directory `memory`"));
+    std::fs::create_dir(other.join("memory")).unwrap();
     let wrong = [&[("--to", &*empty), ("--files", &*other)][..], &keys].concat();
     let wrong = copying(&database, &wrong).output().unwrap();
     assert!(!wrong.status.success() && said(&wrong).contains("shared directory"));
@@ -230,12 +249,31 @@ fn a_copy_that_was_cut_off_is_used_by_nobody_and_goes_on() {
     let mut starting = with_files(&database, &directory.path().join("host"), &old, &new);
     let refused = starting.stdout(Stdio::null()).stderr(Stdio::piped()).output().unwrap();
     assert!(!refused.status.success() && said(&refused).contains("a part of a copy"));
+    // Nor is it a source.
+    let keys = [old.join("host.key"), old.join("vault.key")];
+    let back = directory.path().join("back");
+    let half = [
+        ("--to", &*back),
+        ("--files", &*new),
+        ("--host-key-file", &*keys[0]),
+        ("--vault-key-file", &*keys[1]),
+    ];
+    std::fs::create_dir_all(new.join("memory")).unwrap();
+    let half = copying(&database, &half).output().unwrap();
+    assert!(!half.status.success() && said(&half).contains("itself a part"), "{}", said(&half));
+    // The source was used meanwhile.
+    let host = listening(embedded(&old));
+    let more = captured("The letters of the second day are here", "company-00");
+    fine(&host, "/runtime/v1/companies/company-00/capture", Some(&more));
+    stop(host);
     let copied = copying(&database, &[("--from", &old), ("--files", &new)]).output().unwrap();
     assert!(copied.status.success(), "{}", said(&copied));
-    assert!(said(&copied).contains("company-00: copied before"), "{}", said(&copied));
+    assert!(said(&copied).contains("company-01: copied before"), "{}", said(&copied));
+    assert!(said(&copied).contains("company-00: it has changed since"), "{}", said(&copied));
     assert!(said(&copied).contains("copied and compared 12 companies"), "{}", said(&copied));
     let host = listening(with_files(&database, &directory.path().join("host"), &old, &new));
     for company in &companies {
-        assert_eq!(finds(&host, company, "letters"), 1, "{company}");
+        let expected = if company == "company-00" { 2 } else { 1 };
+        assert_eq!(finds(&host, company, "letters"), expected, "{company}");
     }
 }

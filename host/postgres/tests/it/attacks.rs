@@ -315,3 +315,21 @@ fn commits_are_synchronous_where_the_database_says_otherwise() {
         assert_eq!(row.get::<_, &str>(0), "on");
     });
 }
+
+/// What an import had brought before its host was killed is removed, and may be imported again.
+#[test]
+fn a_company_that_was_erased_takes_operations_with_the_numbers_of_those_that_were_cut() {
+    server::runtime().block_on(async {
+        let Some(address) = server::database().await else { return };
+        let (first, second) = (server::open(&address, 0).await, server::open(&address, 0).await);
+        let cut = op(&first, "acme", Outcome::InProgress).await;
+        first.write_operation(Arc::new(cut.clone()), Vec::new()).await.unwrap();
+        let acme = company("acme");
+        second.reserve_sequences(&acme).await.unwrap();
+        second.erase_company(&acme).await.unwrap();
+        second.begin_numbers(&acme).await.unwrap();
+        let imported = Operation { outcome: Outcome::Succeeded, ..cut };
+        second.import_operation(imported.clone()).await.unwrap();
+        assert_eq!(second.operation(&acme, imported.id).await.unwrap(), Some(imported));
+    });
+}

@@ -11,7 +11,7 @@ use crate::plugins::components::ComponentsDir;
 use crate::plugins::error::PluginError;
 use crate::plugins::files;
 use crate::plugins::progress::InProgress;
-use crate::plugins::trust::{Signed, Trust};
+use crate::plugins::trust::{Signed, Trust, signature_path};
 use memhost_sandbox::{
     AdmissionError, CacheKey, CompileLimits, CompileStop, Compiler, Component, Sandbox,
 };
@@ -158,9 +158,17 @@ impl Admissions {
         let components = components.clone();
         match admitted {
             Ok(component) => {
+                let signature = match &signed {
+                    Signed::By { .. } => Some(signature_path(path)),
+                    Signed::No => None,
+                };
                 let written = blocking(path, move || {
                     components.forget_stopped(digest);
-                    components.keep(digest, &bytes)
+                    components.keep(digest, &bytes)?;
+                    if let Some(signature) = signature.and_then(|path| files::read(&path).ok()?) {
+                        components.keep_signature(digest, &signature);
+                    }
+                    Ok(())
                 });
                 if let Err(error) = written.await {
                     tracing::warn!(%error, "a plugin has no copy: it stops serving when its file \

@@ -82,6 +82,19 @@ impl ComponentsDir {
             .map_err(|error| PluginError::io("writing", &path, &error))
     }
 
+    /// Keeps the signature file of a copy beside it.
+    pub fn keep_signature(&self, digest: Digest, signature: &[u8]) {
+        let path = self.path(digest, "wasm.minisig");
+        if let Err(error) = memhost_files::durable::write(&path, signature, 0o600) {
+            tracing::warn!(%error, path = %path.display(), "the signature of a copy was not kept");
+        }
+    }
+
+    /// The signature file beside a copy, if there is one.
+    pub fn signature(&self, digest: Digest) -> Option<Vec<u8>> {
+        files::read(&self.path(digest, "wasm.minisig")).ok().flatten()
+    }
+
     /// The copy, if it is there and matches its digest.
     ///
     /// # Errors
@@ -97,16 +110,21 @@ impl ComponentsDir {
         Ok(bytes)
     }
 
-    /// Removes every copy that is not needed.
-    pub(crate) fn keep_only(&self, needed: &HashSet<Digest>) -> Result<(), PluginError> {
-        let needed: HashSet<PathBuf> = needed.iter().map(|digest| self.copy(*digest)).collect();
-        for (path, _) in files::list(&self.0)? {
-            if !needed.contains(&path) {
-                std::fs::remove_file(&path)
-                    .map_err(|error| PluginError::io("removing", &path, &error))?;
-            }
+    /// Removes every copy that is not needed. Answers their digests.
+    pub(crate) fn keep_only(
+        &self,
+        needed: &HashSet<Digest>,
+    ) -> Result<BTreeSet<Digest>, PluginError> {
+        let mut gone = self.digests()?;
+        gone.retain(|digest| !needed.contains(digest));
+        for digest in &gone {
+            let path = self.copy(*digest);
+            std::fs::remove_file(&path)
+                .map_err(|error| PluginError::io("removing", &path, &error))?;
+            // Most have none.
+            let _ = std::fs::remove_file(self.path(*digest, "wasm.minisig"));
         }
-        Ok(())
+        Ok(gone)
     }
 
     /// Refuses a component that was stopped before, unless a limit is higher now or its file was

@@ -35,7 +35,7 @@ impl Fingerprint {
     }
 
     /// When it was last written, to tell the newer of two builds of one version.
-    pub(crate) fn modified(&self) -> (i64, i64) {
+    pub fn modified(&self) -> (i64, i64) {
         self.modified
     }
 }

@@ -1,6 +1,6 @@
 //! Admitted and refused components. A refused file is shown with its reason until it changes.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -268,11 +268,12 @@ impl Plugins {
         Ok(all.filter(|digest| !admitted.contains(digest)).collect())
     }
 
-    /// Removes the copies of builds that are neither in the directory nor in this set.
+    /// Removes the copies of builds that are neither in the directory nor in this set. Answers
+    /// their digests.
     ///
     /// # Errors
     /// Where the copies cannot be read or removed.
-    pub fn keep_only(&self, mut needed: HashSet<Digest>) -> Result<(), PluginError> {
+    pub fn keep_only(&self, mut needed: HashSet<Digest>) -> Result<BTreeSet<Digest>, PluginError> {
         needed.extend(self.admitted.read().values().flatten().map(Plugin::digest));
         self.components.keep_only(&needed)
     }

@@ -1,7 +1,7 @@
 //! The build that serves each binding, with its instances. They are made at the first operation,
 //! and again when the binding or the plugins change.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -28,8 +28,8 @@ use memhost_sandbox::{
 };
 use memhost_store::{Lease, LockKind, Store, StoreError};
 use memhost_types::{
-    Binding, BindingId, BindingKey, CompanyId, Grants, OperationError, OperationErrorCode, Refusal,
-    RejectedVersion, ServingVersion, VersionChoice,
+    Binding, BindingId, BindingKey, CompanyId, Digest, Grants, OperationError, OperationErrorCode,
+    Refusal, RejectedVersion, ServingVersion, VersionChoice,
 };
 
 /// A build that replaced another one is trusted after this many answers.
@@ -500,29 +500,30 @@ impl ServingBindings {
     }
 
     /// Removes copies of builds whose files are gone and that serve no binding. Called before
-    /// anything serves.
-    pub async fn drop_unneeded_copies(&self, bindings: &Bindings) {
+    /// anything serves. Answers their digests.
+    pub async fn drop_unneeded_copies(&self, bindings: &Bindings) -> BTreeSet<Digest> {
         let mut needed = HashSet::new();
         // Looking at each binding takes a while where there are many.
-        let Ok(copies) = self.plugins.copies() else { return };
+        let Ok(copies) = self.plugins.copies() else { return BTreeSet::new() };
         for company in bindings.companies() {
             for binding in bindings.list(&company) {
                 if copies.is_subset(&needed) {
-                    return;
+                    return BTreeSet::new();
                 }
                 match self.state(&binding).await {
                     Ok(state) => needed.extend(state.map(|state| state.digest)),
                     // A binding whose state cannot be read may need any of them.
-                    Err(_) => return,
+                    Err(_) => return BTreeSet::new(),
                 }
                 if let VersionChoice::Pin(digest) = &binding.version {
                     needed.insert(*digest);
                 }
             }
         }
-        if let Err(error) = self.plugins.keep_only(needed) {
+        self.plugins.keep_only(needed).unwrap_or_else(|error| {
             tracing::warn!(%error, "unneeded copies of plugins were not removed");
-        }
+            BTreeSet::new()
+        })
     }
 }
 
