@@ -251,7 +251,7 @@ pub(crate) async fn prepare(address: &Address) -> Result<(), OpenError> {
 fn known() -> i32 {
     let all = migrations::migrations::runner();
     let versions = all.get_migrations().iter().map(refinery::Migration::version);
-    versions.max().unwrap_or(0).try_into().unwrap_or(0)
+    versions.max().unwrap_or(0)
 }
 
 /// The newest version that some host has made of the schema; 0: none.

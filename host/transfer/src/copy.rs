@@ -126,7 +126,8 @@ pub async fn copy_store(
         // What a try before has left is replaced; what somebody else has there is not.
         match is_begun {
             true => {
-                Directory::open(files.parent().unwrap_or(&files))?.remove_all(OsStr::new(MEMORY))?
+                let above = files.parent().unwrap_or(&files);
+                Directory::open(above)?.remove_all(OsStr::new(MEMORY))?;
             }
             false if has_files(&files)? => return Err(CopyError::HasFiles { path: files }),
             false => {}

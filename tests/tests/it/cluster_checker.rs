@@ -146,7 +146,7 @@ fn trouble(
         let is_it = |name: &&str| {
             std::fs::read_to_string(cluster.path(name).join("host.id")).unwrap() == place
         };
-        HOSTS.iter().position(|name| is_it(&name))
+        HOSTS.iter().position(is_it)
     };
     let mut dice = Dice(0x1234_5678_9abc);
     while Instant::now() < until {
