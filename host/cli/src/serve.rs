@@ -12,7 +12,7 @@ use std::sync::Arc;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-pub(crate) use self::cluster::database;
+pub(crate) use self::cluster::{database, unusable};
 pub(super) use self::listen::check_address;
 use self::listen::{bind, ready, say_listening, until};
 use super::config::{self, HostConfig, HostOptions};

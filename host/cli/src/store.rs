@@ -230,11 +230,13 @@ fn ends(from: Option<String>, to: Option<String>) -> Result<(PathBuf, String, bo
 
 async fn copy(copy: &StoreCopy) -> Result<()> {
     let failed = |error| match error {
-        StoreCopyError::Open(OpenError::Database(error)) => CliError::Store(error.to_string()),
+        StoreCopyError::Open(error @ OpenError::Database(_)) => super::serve::unusable(error),
         StoreCopyError::NoFiles => CliError::input("--files", error),
-        StoreCopyError::Copy(error @ CopyError::NoDirectory { .. }) => {
-            CliError::input("--files", error)
-        }
+        StoreCopyError::Copy(
+            error @ (CopyError::NoDirectory { .. }
+            | CopyError::HasFiles { .. }
+            | CopyError::NoFiles { .. }),
+        ) => CliError::input("--files", error),
         error => CliError::Failed(error.to_string()),
     };
     let say = |said: &str| drop(line(said));

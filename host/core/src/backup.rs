@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::permissions;
-use memhost_files::{Copied, Directory, Kind, Then};
+use memhost_files::{Copied, Directory};
 use memhost_store::{BackupReport, SledStore, Store};
 use memhost_tenancy::ServiceError;
 use memhost_types::FieldError;
@@ -196,19 +196,8 @@ fn copy_key(from: &Path, to: &Directory, name: &str) -> Result<(), ServiceError>
 
 /// The digest of every regular file, by its path.
 fn digests(directory: &Directory) -> Result<BTreeMap<String, String>, ServiceError> {
-    let mut digests = BTreeMap::new();
-    let walked = directory.walk(|one| {
-        if one.kind == Kind::File
-            && let Some(mut file) = one.directory.file(one.name)?
-        {
-            let mut hasher = blake3::Hasher::new();
-            std::io::copy(&mut file, &mut hasher)?;
-            digests.insert(one.path.display().to_string(), hasher.finalize().to_hex().to_string());
-        }
-        Ok(Then::Into)
-    });
-    walked.map_err(|error| io("the backup", &error))?;
-    Ok(digests)
+    let found = directory.digests().map_err(|error| io("the backup", &error))?;
+    Ok(found.into_iter().map(|(path, digest)| (path.display().to_string(), digest)).collect())
 }
 
 fn io(what: &str, error: &dyn std::fmt::Display) -> ServiceError {

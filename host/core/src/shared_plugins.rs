@@ -16,7 +16,7 @@ use crate::error::OpenError;
 use memhost_files::durable;
 use memhost_postgres::{MOST_OF_ONE, Membership, SharedPlugin, Shelf};
 use memhost_registry::plugins::{
-    ComponentsDir, Fingerprint, Trust, list_files, read_file, signature_path,
+    ComponentsDir, Fingerprint, Trust, list_files, read_file, read_signature,
 };
 use memhost_types::Digest;
 use uuid::Uuid;
@@ -126,12 +126,16 @@ impl SharedPlugins {
         self.membership.leader().borrow().as_ref().is_some_and(|leader| leader.is_me)
     }
 
-    /// Does it once. Answers whether something has come or gone. What fails is logged and tried
-    /// again the next time.
+    /// Gives and takes once. Answers whether something has come or gone. What fails is logged and
+    /// tried again the next time.
     pub async fn update(&self) -> bool {
         let mut state = self.state.lock().await;
         match self.try_update(&mut state).await {
-            Ok(is_changed) => is_changed,
+            Ok(is_changed) => {
+                // The next failure is said again.
+                state.said.remove(&self.of_others);
+                is_changed
+            }
             Err(error) => {
                 state.say(&self.of_others, &error);
                 false
@@ -210,8 +214,7 @@ impl SharedPlugins {
             }
         }
         let Some(bytes) = read_file(path)? else { return Ok(None) };
-        // What is no file, or too large, is no signature.
-        let signature = read_file(&signature_path(path)).ok().flatten();
+        let signature = read_signature(path);
         let digest = Digest::of(&bytes);
         let text = digest.to_string();
         self.shelf.put(&text, &bytes, signature.as_deref()).await?;
@@ -245,19 +248,17 @@ impl SharedPlugins {
         }
         let mut is_changed = false;
         for (path, _) in list_files(&self.of_others)? {
-            let signature = path.with_added_extension("minisig");
             match wanted.get(&path) {
                 // A signature that was added later counts from then on.
                 Some((_, plugin)) => {
-                    let has = read_file(&signature).ok().flatten();
-                    if has == plugin.signature {
+                    if read_signature(&path) == plugin.signature {
                         wanted.remove(&path);
                     }
                 }
                 None => {
                     is_changed = true;
                     match std::fs::remove_file(&path) {
-                        Ok(()) => drop(std::fs::remove_file(&signature)),
+                        Ok(()) => drop(std::fs::remove_file(signature_beside(&path))),
                         Err(error) => state.say(&path, &error),
                     }
                 }
@@ -327,9 +328,16 @@ impl SharedPlugins {
             let error = "the database has other bytes under its digest";
             return Err(OpenError::directory("taking", path, error));
         }
-        let signature_file = path.with_added_extension("minisig");
-        if let Some(signature) = signature {
-            durable::write(&signature_file, &signature, 0o600).map_err(failed)?;
+        let signature_file = signature_beside(path);
+        match signature {
+            Some(signature) => {
+                durable::write(&signature_file, &signature, 0o600).map_err(failed)?;
+            }
+            // Otherwise it would differ from what the database has, again and again.
+            None if signature_file.exists() => {
+                std::fs::remove_file(&signature_file).map_err(failed)?;
+            }
+            None => {}
         }
         if written_us.is_none()
             && let Err(error) = self.trust.check(path, &bytes)
@@ -346,6 +354,11 @@ impl SharedPlugins {
         }
         Ok(true)
     }
+}
+
+/// Where the signature of a file is that came from another host.
+fn signature_beside(path: &Path) -> PathBuf {
+    path.with_added_extension("minisig")
 }
 
 /// The name of a file of another host. Whoever writes the database chooses no path.

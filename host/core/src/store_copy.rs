@@ -106,17 +106,16 @@ impl StoreCopy {
         }
         let keys = Keys::open(data_dir, Some(&host_key))?;
         let vault = key_from_env_or_file(named.as_deref(), &vault_key).map_err(OpenError::from)?;
-        // No host may begin to use the database meanwhile.
         let mut agreed = agreed_keys(&keys, &vault).to_vec();
         agreed.extend(self.directory()?);
-        postgres::claim(database, &agreed).await?;
+        postgres::wait_until_unused(database).await?;
         let membership = self.hold(&keys, agreed).await?;
         let copied = self.copy(&keys, (&host_key, &vault_key), say).await;
         membership.leave().await;
         copied
     }
 
-    /// Is on the database as a host that no other one reaches.
+    /// Joins the hosts on the database as one that no other reaches, so none can start meanwhile.
     async fn hold(&self, keys: &Keys, agreed: Vec<Agreed>) -> Result<Membership, StoreCopyError> {
         let options = JoinOptions {
             name: "memhost store copy".to_owned(),

@@ -1,5 +1,6 @@
 //! Everything below a directory, while somebody may change it.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -55,6 +56,25 @@ pub enum Then {
 }
 
 impl Directory {
+    /// The BLAKE3 hash of every regular file below, in hex, by its path.
+    ///
+    /// # Errors
+    /// Where a file or directory cannot be read.
+    pub fn digests(&self) -> io::Result<BTreeMap<PathBuf, String>> {
+        let mut digests = BTreeMap::new();
+        self.walk(|one| {
+            if one.kind == Kind::File
+                && let Some(mut file) = one.directory.file(one.name)?
+            {
+                let mut hasher = blake3::Hasher::new();
+                io::copy(&mut file, &mut hasher)?;
+                digests.insert(one.path.to_owned(), hasher.finalize().to_hex().to_string());
+            }
+            Ok(Then::Into)
+        })?;
+        Ok(digests)
+    }
+
     /// Visits everything below, a directory before what it holds. What vanishes meanwhile is left
     /// out. Answers false where something is deeper than [`MAX_DEPTH`]; it was not visited.
     ///

@@ -8,7 +8,7 @@ use crate::facets::column;
 use crate::log::{number_in, whole};
 use crate::page::up_to;
 use crate::store::{Inner, Plan};
-use memhost_store::{StoreError, decode};
+use memhost_store::{StoreError, TIME_SLACK, decode};
 use memhost_types::limits::MAX_PAGE_BYTES;
 use memhost_types::{BindingId, Operation, OperationFilter};
 
@@ -21,8 +21,6 @@ const ROWS: u64 = 150;
 const PART: (usize, usize) = (3, 5);
 /// How many questions are asked for a page.
 const MOST_QUESTIONS: usize = 6;
-/// Numbers by which an operation may be away from its place in the order of time.
-const TIME_SLACK: u64 = 1_024;
 /// What the indexes in the order of numbers have beside them.
 const INCLUDED: [&str; 5] = ["started_us", "kind", "outcome", "hook", "source"];
 

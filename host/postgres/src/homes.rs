@@ -93,7 +93,7 @@ impl Inner {
         let mut companies = self.companies.lock();
         companies.insert(name.clone(), Arc::clone(&company));
         if companies.len() >= self.most_loaded.load(Ordering::Relaxed) {
-            // Whoever uses one has it, too.
+            // One that somebody else holds is in use.
             companies.retain(|_, one| Arc::strong_count(one) > 1 || !one.state.lock().is_idle());
             let most = self.keeps_loaded.max(companies.len() + self.keeps_loaded / 10 + 1);
             self.most_loaded.store(most, Ordering::Relaxed);

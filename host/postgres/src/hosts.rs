@@ -105,7 +105,12 @@ impl Membership {
             message: said(&error),
         };
         let (client, _) = address.connect().await.map_err(unreachable)?;
-        agree_all(&client, &shown, &options.agreed).await?;
+        for agreed in &options.agreed {
+            if agree(&client, agreed).await.map_err(unreachable)? != agreed.value {
+                let Agreed { name, advice, .. } = *agreed;
+                return Err(OpenError::Differs { database: shown, name, advice });
+            }
+        }
         let (id, place, peer_url) = (Uuid::new_v4(), options.place, options.peer_url.clone());
         let token = options.token.clone();
         let lease = Arc::<HostLease>::default();
@@ -311,11 +316,12 @@ impl Membership {
     }
 }
 
-/// Prepares a database for somebody who is no host and changes what is in it.
+/// Waits until no host uses a database, for some seconds: the lease of a process that was killed
+/// ends.
 ///
 /// # Errors
-/// Where the database cannot be used, a host uses it, or what all hosts have alike differs.
-pub async fn claim(database: &str, agreed: &[Agreed]) -> Result<(), OpenError> {
+/// Where the database cannot be used, or a host uses it.
+pub async fn wait_until_unused(database: &str) -> Result<(), OpenError> {
     let address = Address::parse(database)?;
     connect::prepare(&address).await?;
     let shown = address.shown();
@@ -326,28 +332,11 @@ pub async fn claim(database: &str, agreed: &[Agreed]) -> Result<(), OpenError> {
     let (client, _) = address.connect().await.map_err(unreachable)?;
     let sql = "SELECT name FROM hosts WHERE expires_at > clock_timestamp() LIMIT 1";
     let until = Instant::now() + ROOM_WITHIN;
-    // The lease of a process that was killed ends.
     while let Some(row) = client.query_opt(sql, &[]).await.map_err(unreachable)? {
         if Instant::now() > until {
             return Err(OpenError::InUse { other: row.get(0), database: shown });
         }
         sleep(AGAIN).await;
-    }
-    agree_all(&client, &shown, agreed).await
-}
-
-/// Compares what all hosts must have alike.
-async fn agree_all(client: &Client, shown: &str, all: &[Agreed]) -> Result<(), OpenError> {
-    let database = || shown.to_owned();
-    for agreed in all {
-        let found = agree(client, agreed).await.map_err(|error| OpenError::Unreachable {
-            database: database(),
-            message: said(&error),
-        })?;
-        if found != agreed.value {
-            let Agreed { name, advice, .. } = *agreed;
-            return Err(OpenError::Differs { database: database(), name, advice });
-        }
     }
     Ok(())
 }

@@ -43,7 +43,7 @@ pub mod testing;
 pub use self::clock::DatabaseClock;
 pub use self::error::OpenError;
 pub use self::heartbeat::{Agreed, JoinOptions, Leader};
-pub use self::hosts::{DatabaseState, Membership, Term, claim};
+pub use self::hosts::{DatabaseState, Membership, Term, wait_until_unused};
 pub use self::lease::{HostLease, LEASE};
 pub use self::shelf::{MOST_OF_ONE, SharedPlugin, Shelf, Shelved};
 pub use self::store::{PostgresOptions, PostgresStore};

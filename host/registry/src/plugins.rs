@@ -16,10 +16,10 @@ mod trust;
 
 pub use components::ComponentsDir;
 pub use error::PluginError;
-pub use files::{Fingerprint, list as list_files, read as read_file};
+pub use files::{Fingerprint, list as list_files, read as read_file, read_signature};
 pub use memhost_builtin::LOCAL_MARKDOWN_KEY;
 pub use memhost_types::{PluginChange, PluginOutcome};
 pub use plugin::{Build, Plugin, PluginSource, RefusedPlugin};
 pub use registry::{Plugins, PluginsOptions};
 pub use signature::{SignatureError, TrustedKey, Verified, verify};
-pub use trust::{Signed, Trust, TrustError, signature_path};
+pub use trust::{Signed, Trust, TrustError};

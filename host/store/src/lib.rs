@@ -49,7 +49,9 @@ pub use self::disk::{DiskLevel, DiskSeam, DiskState, DiskStep, OnFatal};
 pub use self::error::StoreError;
 pub use self::maintenance::{BackupReport, Compacted, Maintenance, Writing, mend};
 pub use self::memory::MemoryStore;
-pub use self::operations::{LogPage, OperationLog, interrupted_at_start, next_sequence};
+pub use self::operations::{
+    LogPage, OperationLog, TIME_SLACK, interrupted_at_start, next_sequence,
+};
 pub use self::partitions::{Partitions, SizeLimit, check_batch, check_key, check_value};
 pub use self::posting::{BLOCK, Posting};
 pub use self::quota::Held;

@@ -12,6 +12,11 @@ use memhost_types::{
     Outcome, Rollup, RollupKey,
 };
 
+/// An operation's number is given out just before its time is read, so two operations that begin
+/// together may have their times in the other order. No more than this many can begin within such a
+/// moment.
+pub const TIME_SLACK: u64 = 1_024;
+
 /// One page of the log, newest first.
 #[derive(Debug, Clone, Default)]
 pub struct LogPage {

@@ -5,7 +5,6 @@
 //! A mark in the new store says that it is not whole, so no host starts on it. A copy that was cut
 //! off goes on with the company that it was at.
 
-use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -80,6 +79,12 @@ pub enum CopyError {
     HasFiles { path: PathBuf },
     #[error("{path} has no files of providers, no directory `memory`; name the right one")]
     NoFiles { path: PathBuf },
+    #[error(
+        "directories in {path} are nested more than {} deep, and nothing below that was copied; \
+         move what is there up",
+        memhost_files::MAX_DEPTH
+    )]
+    TooDeep { path: PathBuf },
     #[error("copying files of providers failed: {0}; repeat the command, it goes on")]
     Files(#[from] io::Error),
     #[error("copying the storage of the binding `{binding}` of {company} failed: {error}")]
@@ -359,23 +364,10 @@ async fn compare_company(
     }
     let (mut source, mut target) =
         (OldestFirst::of(from, company).await?, OldestFirst::of(to, company).await?);
-    // Pages may end at different places.
-    let (mut one, mut other) = (Vec::new().into_iter(), Vec::new().into_iter());
-    loop {
-        if one.len() == 0 {
-            one = source.next().await?.into_iter();
-        }
-        if other.len() == 0 {
-            other = target.next().await?.into_iter();
-        }
-        match (one.next(), other.next()) {
-            (None, None) => break,
-            (a, b) if a == b => {}
-            (a, b) => {
-                let number = a.or(b).map_or(0, |operation| operation.id.sequence());
-                return Err(differs(format!("the operation {number}")));
-            }
-        }
+    let different =
+        first_difference(async || source.next().await, async || target.next().await).await?;
+    if let Some(operation) = different {
+        return Err(differs(format!("the operation {}", operation.id.sequence())));
     }
     for binding in Bindings::stored(from, company).await? {
         let key = partition(&binding);
@@ -384,29 +376,39 @@ async fn compare_company(
             binding: binding.key.to_string(),
             error,
         };
-        let differs = || differs(format!("the storage of the binding `{}`", binding.key));
-        if from.partition_state(&key).await? != to.partition_state(&key).await? {
-            return Err(differs());
-        }
         let source = from.binding_storage(&key, ANY_SIZE).await?;
         let target = to.binding_storage(&key, ANY_SIZE).await?;
         let (mut source, mut target) = (Entries::of(&*source), Entries::of(&*target));
-        let (mut one, mut other) = (Vec::new().into_iter(), Vec::new().into_iter());
-        loop {
-            if one.len() == 0 {
-                one = source.page().await.map_err(failed)?.into_iter();
-            }
-            if other.len() == 0 {
-                other = target.page().await.map_err(failed)?.into_iter();
-            }
-            match (one.next(), other.next()) {
-                (None, None) => break,
-                (a, b) if a == b => {}
-                _ => return Err(differs()),
-            }
+        let different =
+            first_difference(async || source.page().await, async || target.page().await);
+        let is_same_state = from.partition_state(&key).await? == to.partition_state(&key).await?;
+        if different.await.map_err(failed)?.is_some() || !is_same_state {
+            return Err(differs(format!("the storage of the binding `{}`", binding.key)));
         }
     }
     Ok(())
+}
+
+/// The first item that only one side has at its place. Each side answers page after page, which may
+/// end at different places; an empty one is the last.
+async fn first_difference<T: PartialEq, E>(
+    mut one: impl AsyncFnMut() -> Result<Vec<T>, E>,
+    mut other: impl AsyncFnMut() -> Result<Vec<T>, E>,
+) -> Result<Option<T>, E> {
+    let (mut left, mut right) = (Vec::new().into_iter(), Vec::new().into_iter());
+    loop {
+        if left.len() == 0 {
+            left = one().await?.into_iter();
+        }
+        if right.len() == 0 {
+            right = other().await?.into_iter();
+        }
+        match (left.next(), right.next()) {
+            (None, None) => return Ok(None),
+            (a, b) if a == b => {}
+            (a, b) => return Ok(a.or(b)),
+        }
+    }
 }
 
 fn has_files(memory: &Path) -> io::Result<bool> {
@@ -425,27 +427,15 @@ fn copy_files(memory: &Path, to: &Path) -> Result<u64, CopyError> {
     let mut copied = CopiedFiles::default();
     source.copy_changed(MEMORY, &target, &CopiedFiles::default(), &mut copied)?;
     let target = target.below(OsStr::new(MEMORY))?;
-    let (one, other) = (digests(&source)?, digests(&target)?);
-    if let Some((path, _)) = one.symmetric_difference(&other).next() {
+    if copied.is_cut {
+        return Err(CopyError::TooDeep { path: memory.to_owned() });
+    }
+    let (one, other) = (source.digests()?, target.digests()?);
+    let paths = one.keys().chain(other.keys());
+    if let Some(path) = paths.into_iter().find(|path| one.get(*path) != other.get(*path)) {
         let what = format!("the file {}", memory.join(path).display());
         return Err(CopyError::Differs { what });
     }
     durable::sync_tree(&to.join(MEMORY))?;
     Ok(one.len() as u64)
-}
-
-/// Every regular file with its digest.
-fn digests(directory: &Directory) -> io::Result<HashSet<(PathBuf, blake3::Hash)>> {
-    let mut digests = HashSet::new();
-    directory.walk(|one| {
-        if one.kind == Kind::File
-            && let Some(mut file) = one.directory.file(one.name)?
-        {
-            let mut hasher = blake3::Hasher::new();
-            io::copy(&mut file, &mut hasher)?;
-            digests.insert((one.path.to_owned(), hasher.finalize()));
-        }
-        Ok(Then::Into)
-    })?;
-    Ok(digests)
 }

@@ -7,7 +7,8 @@ use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use memhost_postgres::testing;
@@ -221,8 +222,8 @@ fn states(at: &Host) -> HashMap<String, usize> {
 /// acknowledged and what was not.
 struct Writer {
     stop: Arc<AtomicBool>,
-    /// How many were acknowledged so far.
-    done: Arc<AtomicUsize>,
+    /// Something for each one that is acknowledged.
+    done: Receiver<()>,
     thread: std::thread::JoinHandle<Written>,
 }
 
@@ -239,8 +240,8 @@ impl Writer {
     /// With keys, each capture is sent until it is acknowledged.
     fn start(url: &str, name: &'static str, with_keys: bool) -> Self {
         let (stop, url) = (Arc::new(AtomicBool::new(false)), url.to_owned());
-        let done = Arc::new(AtomicUsize::new(0));
-        let (stopping, counted) = (Arc::clone(&stop), Arc::clone(&done));
+        let stopping = Arc::clone(&stop);
+        let (acknowledged, done) = channel();
         let thread = std::thread::spawn(move || {
             let mut written = Written::default();
             let mut number = 0;
@@ -253,7 +254,7 @@ impl Writer {
                     match send(&url, CAPTURE, Some(&capture(&text)), key.as_deref()) {
                         Some((200..300, _)) => {
                             written.acknowledged.push(text.clone());
-                            counted.fetch_add(1, Ordering::Relaxed);
+                            let _ = acknowledged.send(());
                             written.longest = written.longest.max(begun.elapsed());
                             break;
                         }
@@ -278,11 +279,10 @@ impl Writer {
 
     /// Waits until so many more are acknowledged.
     fn more(&self, count: usize) {
-        let wanted = self.done.load(Ordering::Relaxed) + count;
-        let until = Instant::now() + Duration::from_secs(60);
-        while self.done.load(Ordering::Relaxed) < wanted {
-            assert!(Instant::now() < until, "nothing is acknowledged any more");
-            std::thread::sleep(Duration::from_millis(5));
+        self.done.try_iter().for_each(drop);
+        for _ in 0..count {
+            let next = self.done.recv_timeout(Duration::from_secs(60));
+            next.expect("nothing is acknowledged any more");
         }
     }
 

@@ -5,17 +5,19 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 const SOCKET: &str = ".s.PGSQL.5432";
+
+/// Whether what clients send is held, and the news that it is not any more.
+type Gate = Arc<(Mutex<bool>, Condvar)>;
 
 /// Passes on what clients and a server say to each other.
 pub(crate) struct LateSocket {
     /// The server's address by way of this socket.
     pub(crate) address: String,
-    is_late: Arc<AtomicBool>,
+    gate: Gate,
     _directory: tempfile::TempDir,
 }
 
@@ -28,8 +30,8 @@ impl LateSocket {
         let directory = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(directory.path().join(SOCKET)).unwrap();
         let shown = directory.path().display().to_string().replace('/', "%2F");
-        let is_late = Arc::<AtomicBool>::default();
-        let late = Arc::clone(&is_late);
+        let gate = Gate::default();
+        let held = Arc::clone(&gate);
         std::thread::spawn(move || {
             for client in listener.incoming() {
                 // The server refuses connections at times.
@@ -37,29 +39,28 @@ impl LateSocket {
                     continue;
                 };
                 let back = (server.try_clone().unwrap(), client.try_clone().unwrap());
-                let late = Arc::clone(&late);
-                std::thread::spawn(move || pass(client, server, &late));
-                std::thread::spawn(move || pass(back.0, back.1, &AtomicBool::default()));
+                let held = Arc::clone(&held);
+                std::thread::spawn(move || pass(client, server, &held));
+                std::thread::spawn(move || pass(back.0, back.1, &Gate::default()));
             }
         });
         let address = format!("{front}@{shown}/{database}");
-        Self { address, is_late, _directory: directory }
+        Self { address, gate, _directory: directory }
     }
 
     /// Holds what clients send for so long, and passes it on then.
     pub(crate) fn hold(&self, long: Duration) {
-        self.is_late.store(true, Ordering::SeqCst);
+        *self.gate.0.lock().unwrap() = true;
         std::thread::sleep(long);
-        self.is_late.store(false, Ordering::SeqCst);
+        *self.gate.0.lock().unwrap() = false;
+        self.gate.1.notify_all();
     }
 }
 
-fn pass(mut from: UnixStream, mut to: UnixStream, is_late: &AtomicBool) {
+fn pass(mut from: UnixStream, mut to: UnixStream, gate: &Gate) {
     let mut part = [0; 64 << 10];
     while let Ok(length @ 1..) = from.read(&mut part) {
-        while is_late.load(Ordering::SeqCst) {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        drop(gate.1.wait_while(gate.0.lock().unwrap(), |is_held| *is_held).unwrap());
         if to.write_all(&part[..length]).is_err() {
             break;
         }

@@ -202,7 +202,7 @@ pub(super) async fn serve(
 
 /// A database that is not reached has the exit code of a store that failed: another start may help.
 /// What a start does not put right has that of a wrong argument.
-fn unusable(error: memhost_core::OpenError) -> CliError {
+pub(crate) fn unusable(error: memhost_core::OpenError) -> CliError {
     match error {
         memhost_core::OpenError::Database(
             error @ (DatabaseError::Unreachable { .. } | DatabaseError::Store(_)),

@@ -65,7 +65,7 @@ impl Monitor {
                 ("database_tries_again", "Batches that were tried again", writing.tried_again),
                 (
                     "database_items_refused",
-                    "Items refused because another host had taken over, or that were built on such",
+                    "Items refused because another host had taken over, with those built on them",
                     writing.refused,
                 ),
                 (

@@ -7,8 +7,8 @@ use memhost_store::StoreError;
 use memhost_tenancy::ServiceError;
 use memhost_types::{HostView, counted};
 
-/// Connections that a host needs that starts or takes over.
-const FREE_CONNECTIONS: i64 = 13;
+/// Connections that a host has when it leads.
+const FREE_CONNECTIONS: i64 = 14;
 
 impl Monitor {
     /// The hosts on the database that were there in the last ten minutes, by name. A host with an
@@ -54,7 +54,7 @@ impl Monitor {
             Check::warning(NAME, found, advice)
         } else if most - used < FREE_CONNECTIONS {
             let advice = "raise max_connections of the database, or stop other clients: a host \
-                          that starts or takes over needs 13";
+                          that takes over needs up to 14";
             Check::warning(NAME, found, advice)
         } else {
             Check::ok(NAME, found)

@@ -11,7 +11,7 @@ use crate::plugins::components::ComponentsDir;
 use crate::plugins::error::PluginError;
 use crate::plugins::files;
 use crate::plugins::progress::InProgress;
-use crate::plugins::trust::{Signed, Trust, signature_path};
+use crate::plugins::trust::{Signed, Trust};
 use memhost_sandbox::{
     AdmissionError, CacheKey, CompileLimits, CompileStop, Compiler, Component, Sandbox,
 };
@@ -158,14 +158,12 @@ impl Admissions {
         let components = components.clone();
         match admitted {
             Ok(component) => {
-                let signature = match &signed {
-                    Signed::By { .. } => Some(signature_path(path)),
-                    Signed::No => None,
-                };
+                let is_signed = matches!(signed, Signed::By { .. });
+                let file = path.to_owned();
                 let written = blocking(path, move || {
                     components.forget_stopped(digest);
                     components.keep(digest, &bytes)?;
-                    if let Some(signature) = signature.and_then(|path| files::read(&path).ok()?) {
+                    if is_signed && let Some(signature) = files::read_signature(&file) {
                         components.keep_signature(digest, &signature);
                     }
                     Ok(())

@@ -92,7 +92,7 @@ impl ComponentsDir {
 
     /// The signature file beside a copy, if there is one.
     pub fn signature(&self, digest: Digest) -> Option<Vec<u8>> {
-        files::read(&self.path(digest, "wasm.minisig")).ok().flatten()
+        files::read_signature(&self.copy(digest))
     }
 
     /// The copy, if it is there and matches its digest.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::plugins::error::PluginError;
+use crate::plugins::trust;
 use memhost_sandbox::{AdmissionError, MAX_COMPONENT_BYTES};
 
 /// How long a file must be unchanged before it is read.
@@ -24,7 +25,7 @@ pub struct Fingerprint {
 
 impl Fingerprint {
     fn of(path: &Path, metadata: &std::fs::Metadata) -> Self {
-        let signature = std::fs::metadata(crate::plugins::trust::signature_path(path)).ok();
+        let signature = std::fs::metadata(trust::signature_path(path)).ok();
         Self {
             signed: signature.map(|metadata| (metadata.ctime(), metadata.ctime_nsec())),
             inode: metadata.ino(),
@@ -97,6 +98,16 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>, PluginError> {
     file.take(MAX_COMPONENT_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
     let after = std::fs::metadata(path).map(|metadata| Fingerprint::of(path, &metadata));
     Ok((after.ok() == Some(fingerprint)).then_some(bytes))
+}
+
+/// The signature file beside a file. `None`: there is none that could be one.
+pub fn read_signature(file: &Path) -> Option<Vec<u8>> {
+    let path = trust::signature_path(file);
+    let bytes = std::fs::metadata(&path).ok()?.len();
+    if bytes > trust::MAX_SIGNATURE_BYTES {
+        return None;
+    }
+    read(&path).ok().flatten()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::plugins::signature::{SignatureError, TrustedKey, verify};
 use memhost_types::Digest;
 
 /// The largest signature file. A signature is four short lines.
-const MAX_SIGNATURE_BYTES: u64 = 64 << 10;
+pub(crate) const MAX_SIGNATURE_BYTES: u64 = 64 << 10;
 
 /// Which plugins are trusted.
 #[derive(Debug, Clone, Default)]
@@ -58,7 +58,7 @@ pub enum TrustError {
 }
 
 /// Where the signature of a file is, or would be.
-pub fn signature_path(file: &Path) -> PathBuf {
+pub(crate) fn signature_path(file: &Path) -> PathBuf {
     let beside = |extension: &str| {
         let mut name = file.as_os_str().to_owned();
         name.push(extension);

@@ -11,15 +11,11 @@ use super::tree::Tree;
 use super::{keys, named};
 use crate::error::failed;
 use crate::posting::Posting;
-use crate::{LogPage, StoreError, company_of, decode};
+use crate::{LogPage, StoreError, TIME_SLACK, company_of, decode};
 use memhost_executor::{expect_off_executor, off_executor};
 use memhost_types::limits::MAX_PAGE_BYTES;
 use memhost_types::{CompanyId, Operation, OperationFilter};
 
-/// An operation's number is given out just before its time is read, so two operations that begin
-/// together may have their times in the other order. No more than this many can begin within such a
-/// moment.
-const TIME_SLACK: u64 = 1_024;
 /// Operations that do not match and are read for one page. It is enough for those on both sides of
 /// a time, so that only a filter that the index does not answer in full ends a page early.
 pub(super) const MOST_PASSED: usize = 2 * TIME_SLACK as usize;
