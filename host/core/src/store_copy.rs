@@ -163,8 +163,7 @@ impl StoreCopy {
         if !self.is_into_database && !files.join("memory").is_dir() {
             return Err(CopyError::NoFiles { path: path() }.into());
         }
-        let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        if whole(files).starts_with(whole(&self.data_dir)) {
+        if resolved(files).starts_with(resolved(&self.data_dir)) {
             return Err(CopyError::HasFiles { path: path() }.into());
         }
         Ok(())
@@ -207,6 +206,17 @@ impl StoreCopy {
             }
         }
         Ok(())
+    }
+}
+
+/// A path without links, as far as it is there.
+fn resolved(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let there = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    match there.and_then(|(above, found)| Some(found.join(path.strip_prefix(above).ok()?))) {
+        // Where nothing follows, `join` would end it with a slash.
+        Some(found) => found.components().collect(),
+        None => path,
     }
 }
 

@@ -153,6 +153,12 @@ fn memory_moves_into_a_database_and_back() {
         "{}",
         said(&taken)
     );
+    // Nor into the directory that is copied, whether what is named is there or not.
+    for inside in [old.clone(), old.join("not-there"), old.join("memory/acme")] {
+        let inside = copying(&database, &[("--from", &old), ("--files", &inside)]).output();
+        let inside = inside.unwrap();
+        assert!(!inside.status.success() && said(&inside).contains("outside of the data"));
+    }
     let wrong_key = path("wrong.key");
     std::fs::write(&wrong_key, [7; 32]).unwrap();
     let wrong = [("--from", &*old), ("--files", &*new), ("--host-key-file", &*wrong_key)];
