@@ -410,6 +410,18 @@ impl Coordination for FaultyStore {
         self.inner.lock(kind, key).await
     }
 
+    fn is_home(&self, company: &CompanyId) -> bool {
+        self.inner.is_home(company)
+    }
+
+    fn is_hosts_home(&self) -> bool {
+        self.inner.is_hosts_home()
+    }
+
+    async fn token_elsewhere(&self, digest: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.token_elsewhere(digest).await
+    }
+
     fn changes(&self) -> Option<Box<dyn ChangeFeed>> {
         self.inner.changes()
     }

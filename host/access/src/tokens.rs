@@ -125,34 +125,47 @@ impl Tokens {
 
     /// The owner of a value. `None`: no token has it.
     pub fn find(&self, value: &str) -> Option<Known> {
-        let all = self.all.read();
-        // A digest is looked up, not compared: how long that takes says nothing about another
-        // value.
-        let entry = all.by_digest.get(blake3::hash(value.as_bytes()).as_bytes())?;
-        let caller = Caller::clone(&entry.caller);
-        let now = self.clock.now();
-        Some(match entry.ended(now) {
-            Some(why) => Known::Invalid(caller, why),
-            None => {
-                entry.last_hour.fetch_max(now.as_second() / HOUR, Ordering::Relaxed);
-                Known::Valid(caller)
-            }
-        })
+        self.all.read().known(value, self.clock.now())
+    }
+
+    /// The owner of a value whose token another host keeps. To ask is no use of the token.
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    pub async fn find_elsewhere(&self, value: &str) -> Result<Option<Known>, AccessError> {
+        Ok(self.elsewhere(value).await?.and_then(|all| all.known(value, self.clock.now())))
+    }
+
+    /// The token of a value, alone, where another host keeps it.
+    async fn elsewhere(&self, value: &str) -> Result<Option<All>, AccessError> {
+        let digest = blake3::hash(value.as_bytes()).to_hex();
+        let Some(row) = self.store.token_elsewhere(&digest).await? else { return Ok(None) };
+        let mut all = All::default();
+        all.put(store::decode("token", &row)?);
+        Ok(Some(all))
     }
 
     /// Whose a value is, for somebody who found it: a company's token, or for `None` any token of
     /// the host. To ask is no use of the token.
-    pub fn whose(&self, company: Option<&CompanyId>, value: &str) -> FoundToken {
-        let all = self.all.read();
-        let entry = all.by_digest.get(blake3::hash(value.trim().as_bytes()).as_bytes());
-        let found = entry.and_then(|entry| Some((all.by_id.get(&entry.id)?.clone(), entry)));
-        let is_shown = |token: &Token| company.is_none() || token.company_id.as_ref() == company;
-        let Some((stored, entry)) = found.filter(|(stored, _)| is_shown(&stored.token)) else {
-            return FoundToken::default();
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    pub async fn whose(
+        &self,
+        company: Option<&CompanyId>,
+        value: &str,
+    ) -> Result<FoundToken, AccessError> {
+        let (value, now) = (value.trim(), self.clock.now());
+        let here = self.all.read().found(value, now);
+        let found = match here {
+            Some(found) => Some(found),
+            None => self.elsewhere(value).await?.and_then(|all| all.found(value, now)),
         };
-        let ended = entry.ended(self.clock.now()).map(str::to_owned);
-        drop(all);
-        FoundToken { token: Some(self.used(&stored.token)), ended }
+        let is_shown = |token: &Token| company.is_none() || token.company_id.as_ref() == company;
+        let Some((stored, ended)) = found.filter(|(stored, _)| is_shown(&stored.token)) else {
+            return Ok(FoundToken::default());
+        };
+        Ok(FoundToken { token: Some(self.used(&stored.token)), ended: ended.map(str::to_owned) })
     }
 
     /// A new token, and the change that stores it; `company` is `None` for an operator's token. The
@@ -263,7 +276,9 @@ impl Tokens {
         let all: Vec<_> = self.all.read().by_id.values().cloned().collect();
         for stored in all {
             let token = self.used(&stored.token);
-            if token != stored.token {
+            // Those of operators are written at one host only.
+            let is_ours = token.company_id.is_some() || self.store.is_hosts_home();
+            if is_ours && token != stored.token {
                 let after = Stored { token, ..Stored::clone(&stored) };
                 self.write(&self.change(Some(&stored), &after).await?).await?;
             }
@@ -406,6 +421,27 @@ impl Stored {
 }
 
 impl All {
+    /// The owner of a value, which is used now.
+    fn known(&self, value: &str, now: Timestamp) -> Option<Known> {
+        // A digest is looked up, not compared: how long that takes says nothing about another
+        // value.
+        let entry = self.by_digest.get(blake3::hash(value.as_bytes()).as_bytes())?;
+        let caller = Caller::clone(&entry.caller);
+        Some(match entry.ended(now) {
+            Some(why) => Known::Invalid(caller, why),
+            None => {
+                entry.last_hour.fetch_max(now.as_second() / HOUR, Ordering::Relaxed);
+                Known::Valid(caller)
+            }
+        })
+    }
+
+    /// The token of a value, and why that does not work any more.
+    fn found(&self, value: &str, now: Timestamp) -> Option<(Arc<Stored>, Option<&'static str>)> {
+        let entry = self.by_digest.get(blake3::hash(value.as_bytes()).as_bytes())?;
+        Some((Arc::clone(self.by_id.get(&entry.id)?), entry.ended(now)))
+    }
+
     fn remove(&mut self, id: TokenId) {
         if let Some(before) = self.by_id.remove(&id) {
             before.digests().for_each(|(digest, _)| drop(self.by_digest.remove(&digest)));

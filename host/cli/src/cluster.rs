@@ -1,12 +1,12 @@
-//! `memhost cluster` shows the hosts that share a database.
+//! `memhost cluster` shows the hosts that share a database, and drains them.
 
 use clap::Subcommand;
 
-use super::Result;
 use super::args::{HostArgs, WatchArgs};
 use super::page::{self, Columns};
 use super::texts::text;
-use memhost_http::api::Items;
+use super::{CliError, Result};
+use memhost_http::api::{ChangeHost, Items};
 use memhost_types::HostView;
 
 #[derive(Debug, Subcommand)]
@@ -18,11 +18,25 @@ pub(super) enum ClusterCommand {
         #[command(flatten)]
         watch: WatchArgs,
     },
+    /// Let a host give its companies to the others and take none, such as before maintenance.
+    Drain {
+        #[command(flatten)]
+        host: HostArgs,
+        /// Name, peer URL or ID of the host, as `memhost cluster list` shows it.
+        #[arg(value_name = "HOST")]
+        which: String,
+        /// Let it serve companies again.
+        #[arg(long)]
+        undo: bool,
+    },
 }
 
 /// Shows the hosts that share a database.
 pub(super) async fn run(command: ClusterCommand) -> Result<()> {
-    let ClusterCommand::List { host, watch } = command;
+    let (host, watch) = match command {
+        ClusterCommand::List { host, watch } => (host, watch),
+        ClusterCommand::Drain { host, which, undo } => return drain(host, &which, undo).await,
+    };
     let session = host.open().await?;
     let fetch = async || session.host.get("/control/v1/hosts").await;
     let human = |all: &Items<HostView>| match all.items.is_empty() {
@@ -35,18 +49,58 @@ pub(super) async fn run(command: ClusterCommand) -> Result<()> {
     session.show_list(&fetch().await?, human)
 }
 
+async fn drain(host: HostArgs, which: &str, undo: bool) -> Result<()> {
+    let session = host.open().await?;
+    let all = session.host.get::<Items<HostView>>("/control/v1/hosts").await?.read()?;
+    let is_named = |host: &&HostView| {
+        let url = host.peer_url.as_deref().unwrap_or_default();
+        host.is_up
+            && (host.name == which
+                || url == which
+                || url.trim_start_matches("http://") == which
+                || host.id.to_string() == which)
+    };
+    let named: Vec<&HostView> = all.items.iter().filter(is_named).collect();
+    let host = match named.as_slice() {
+        [host] => *host,
+        [] => {
+            let message =
+                format!("is {which}, and no host that runs is; type `memhost cluster list`");
+            return Err(CliError::input("HOST", message));
+        }
+        several => {
+            let message = format!("is {which}, and {} hosts are; give a peer URL", several.len());
+            return Err(CliError::input("HOST", message));
+        }
+    };
+    let path = format!("/control/v1/hosts/{}", host.id);
+    let change = ChangeHost { is_draining: !undo };
+    let changed = session.host.patch::<HostView>(&path, &change).await?;
+    session.show(&changed, |host| match host.is_draining {
+        true => format!(
+            "{} gives its companies to other hosts; `memhost cluster list` shows when it has none",
+            host.name
+        ),
+        false => format!("{} serves companies again", host.name),
+    })
+}
+
 const HOSTS: &Columns<HostView> = &[
     ("host", |host| text(&host.name)),
     ("peer url", |host| host.peer_url.clone().unwrap_or_default()),
     ("version", |host| host.version.clone()),
     ("state", |host| {
-        let state = match (host.is_up, host.is_leader) {
-            (true, true) => "leads",
-            (true, false) => "follows",
-            (false, _) => "gone",
+        let state = match host {
+            HostView { is_up: false, .. } => "gone",
+            HostView { is_leaving: true, .. } => "leaving",
+            HostView { is_draining: true, groups: 0, is_leader: false, .. } => "drained",
+            HostView { is_draining: true, .. } => "draining",
+            HostView { is_leader: true, .. } => "leads",
+            _ => "up",
         };
         state.to_owned()
     }),
+    ("groups", |host| if host.is_up { host.groups.to_string() } else { String::new() }),
     ("up", |host| {
         if !host.is_up {
             return String::new();

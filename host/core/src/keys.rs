@@ -102,6 +102,11 @@ impl Keys {
         SigningKey::from_bytes(&self.derive("memhost 2026-11 tombstones"))
     }
 
+    /// The key that seals what sessions have.
+    pub(crate) fn sessions(&self) -> [u8; 32] {
+        self.derive("memhost 2026-11 sessions")
+    }
+
     /// The id of the data directory: the same as long as it has this key, so a restored backup has
     /// it, too.
     pub(crate) fn store_id(&self) -> uuid::Uuid {

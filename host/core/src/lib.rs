@@ -12,9 +12,9 @@ mod error;
 mod keys;
 mod monitor;
 mod options;
-mod own;
 mod permissions;
 mod service;
+mod shared;
 mod shared_plugins;
 mod store_copy;
 
@@ -41,7 +41,7 @@ pub use memhost_oplog::feed::{Follower, HostEvent, Notice};
 pub use memhost_oplog::metrics::Gauges;
 pub use memhost_oplog::operation::{OperationContext, OperationSink};
 pub use memhost_postgres::OpenError as DatabaseError;
-pub use memhost_postgres::{HostLease, LEASE, Leader, Membership, Term};
+pub use memhost_postgres::{Database, Group, Home, HostLease, LEASE, Membership, Peer, Seen, Term};
 pub use memhost_queues::{BackgroundError, RetryPolicy, ReviewError};
 pub use memhost_registry::bindings::{Bindings, NewBinding, ResolutionStep, Why};
 pub use memhost_registry::plugins;
@@ -50,14 +50,15 @@ pub use memhost_registry::versions::{BreakerState, HealthFound, RateState};
 pub use memhost_registry::{ActivityLog, BindingError};
 pub use memhost_sandbox::{CompileLimits, Compiler, CompilerProcess};
 pub use memhost_tenancy::{
-    Authentication, CompanyUsage, Erased, KnownCompanies, Page, Retention, ServiceError, Tenancy,
-    Tombstone,
+    Authentication, CompanyUsage, Erased, KnownCompanies, Page, Retention, ServiceError, Session,
+    Sessions, Tenancy, Tombstone,
 };
 pub use memhost_transfer::{
     Copied, CopyError, ExportLine, ImportOptions, Imported, MAX_IMPORT_LINE, Restored, Transfer,
 };
 pub use monitor::{Check, Health, MetricSource, Monitor, ReadingGauges};
-pub use options::{Leadership, ServiceOptions, WrapStore};
+pub use options::{ServiceOptions, Tenure, WrapStore};
 pub use service::{Service, compile_ahead};
+pub use shared::SharedParts;
 pub use shared_plugins::SharedPlugins;
 pub use store_copy::{StoreCopy, StoreCopyError};

@@ -8,18 +8,19 @@ mod sections;
 
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
-use crate::own::Own;
 use memhost_access::{Attached, WritePolicy};
 use memhost_control::Control;
 use memhost_operations::{Operations, Parts};
 use memhost_oplog::Oplog;
 use memhost_oplog::metrics::Gauges;
 use memhost_ports::Clock;
-use memhost_postgres::{Membership, Term};
+use memhost_postgres::{Group, Membership};
 use memhost_queues::{Deliveries, Jobs};
 use memhost_registry::bindings::Bindings;
 use memhost_registry::plugins::Plugins;
@@ -29,6 +30,49 @@ use memhost_store::Store;
 use memhost_tenancy::{ServiceError, Tenancy};
 
 pub use self::check::{Check, Health};
+
+/// What belongs to one service and not to its parts.
+pub(crate) struct Own {
+    pub(crate) data_dir: PathBuf,
+    /// Where the files of providers are.
+    pub(crate) files_dir: Option<PathBuf>,
+    pub(crate) store_id: uuid::Uuid,
+    pub(crate) place: Option<Place>,
+}
+
+/// What a service serves of a database that several hosts share.
+pub(crate) struct Place {
+    pub(crate) membership: Arc<Membership>,
+    pub(crate) group: Group,
+    /// The other services of its host.
+    pub(crate) beside: Arc<Beside>,
+}
+
+/// The monitors of the services of one host.
+#[derive(Default)]
+pub(crate) struct Beside {
+    monitors: Mutex<Vec<Weak<Monitor>>>,
+    taken: AtomicU64,
+}
+
+impl Beside {
+    /// Adds that of a service. Answers whether it is the first one.
+    pub(crate) fn add(&self, monitor: &Arc<Monitor>) -> bool {
+        let mut monitors = self.monitors.lock();
+        monitors.retain(|known| known.strong_count() > 0);
+        monitors.push(Arc::downgrade(monitor));
+        self.taken.fetch_add(1, Ordering::Relaxed) == 0
+    }
+
+    fn all(&self) -> Vec<Arc<Monitor>> {
+        self.monitors.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// How many groups the host has taken over since it was started.
+    fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
+    }
+}
 
 /// The work of a [`MetricSource`].
 pub type ReadingGauges<'a> =
@@ -58,7 +102,7 @@ pub struct Monitor {
     sandbox: Sandbox,
     data_dir: PathBuf,
     store_id: uuid::Uuid,
-    membership: Option<(Arc<Membership>, Term)>,
+    place: Option<Place>,
 }
 
 impl Monitor {
@@ -79,7 +123,7 @@ impl Monitor {
             sandbox: parts.sandbox,
             data_dir: own.data_dir,
             store_id: own.store_id,
-            membership: own.membership,
+            place: own.place,
             metric_sources: Attached::default(),
             tenancy: parts.tenancy,
             store: parts.store,
@@ -92,6 +136,18 @@ impl Monitor {
             jobs: parts.jobs,
             policies: parts.policies,
         }
+    }
+
+    /// Those of the other services of this host: it has one for each group of companies.
+    fn beside(&self) -> Vec<Arc<Self>> {
+        let all = self.place.as_ref().map(|place| place.beside.all());
+        let is_other = |one: &Arc<Self>| !std::ptr::eq(&raw const **one, self);
+        all.into_iter().flatten().filter(is_other).collect()
+    }
+
+    /// This one and those.
+    fn with<'a>(&'a self, beside: &'a [Arc<Self>]) -> impl Iterator<Item = &'a Self> {
+        std::iter::once(self).chain(beside.iter().map(|one| &**one))
     }
 
     /// The id of the data directory. It is made once; a copy and a restored backup have the same

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::shared::SharedParts;
 use memhost_embeddings::EmbeddingsOptions;
 use memhost_oplog::Audit;
 use memhost_ports::{Clock, SystemClock};
@@ -20,13 +21,15 @@ const COMPACT_AFTER: Duration = Duration::from_hours(12);
 /// Puts something between a host and its store.
 pub type WrapStore = Arc<dyn Fn(Arc<dyn Store>) -> Arc<dyn Store> + Send + Sync>;
 
-/// The place of a host among those on one database, while it leads.
+/// The right of a service to serve a group of companies, on a database that several hosts share.
 #[derive(Clone)]
-pub struct Leadership {
-    /// Its place.
+pub struct Tenure {
+    /// The place of its host among the others.
     pub membership: Arc<Membership>,
-    /// Its right to write.
+    /// The group, and the right to write what belongs to it.
     pub term: Term,
+    /// What it shares with the other services of its host.
+    pub shared: Arc<SharedParts>,
 }
 
 /// The options of a host.
@@ -63,9 +66,9 @@ pub struct ServiceOptions {
     /// A database that keeps memory instead of the embedded store:
     /// `postgres://USER:PASSWORD@HOST/DATABASE`. The data directory still has keys and components.
     pub database: Option<String>,
-    /// The place of this host among those on the database, and its term. `None`: it takes over each
-    /// company that it is asked for, so it must be the only one.
-    pub leadership: Option<Leadership>,
+    /// What it serves of the database. `None`: it takes over each company that it is asked for, so
+    /// it must be the only one.
+    pub tenure: Option<Tenure>,
     /// The directory of providers' files, of a file system that all hosts share. `None`: the data
     /// directory, and where several hosts share a database none: providers that keep files are
     /// refused then.
@@ -92,7 +95,7 @@ pub struct ServiceOptions {
 impl ServiceOptions {
     /// Where the files of providers are. `None`: no directory is seen by every host.
     pub(crate) fn files_dir(&self) -> Option<PathBuf> {
-        let is_alone = self.leadership.as_ref().is_none_or(|at| at.membership.is_alone());
+        let is_alone = self.tenure.as_ref().is_none_or(|at| at.membership.is_alone());
         self.shared_dir.clone().or_else(|| is_alone.then(|| self.data_dir.clone()))
     }
 
@@ -111,7 +114,7 @@ impl ServiceOptions {
             sandbox: SandboxOptions::default(),
             store: SledOptions::default(),
             database: None,
-            leadership: None,
+            tenure: None,
             shared_dir: None,
             host_key_file: None,
             wrap_store: None,

@@ -8,9 +8,9 @@ use crate::backup::{self, BackupRequest, BackupView};
 use crate::cluster::make_data_dir;
 use crate::error::OpenError;
 use crate::keys::Keys;
-use crate::monitor::Monitor;
+use crate::monitor::{Monitor, Own, Place};
 use crate::options::ServiceOptions;
-use crate::own::Own;
+use crate::shared::SharedParts;
 use crate::shared_plugins::directory_of_others;
 use crate::{caches, permissions};
 use memhost_access::{Attached, Section, Tokens, WritePolicy};
@@ -19,8 +19,9 @@ use memhost_control::Control;
 use memhost_embeddings::{Embeddings, EmbeddingsOptions};
 use memhost_operations::{Operations, Parts};
 use memhost_oplog::operation::OperationSink;
-use memhost_oplog::{Oplog, OplogOptions};
-use memhost_postgres::{DatabaseClock, PostgresOptions, PostgresStore};
+use memhost_oplog::{Oplog, OplogOptions, Told};
+use memhost_ports::Clock;
+use memhost_postgres::{DatabaseClock, Membership, PostgresOptions, PostgresStore};
 use memhost_queues::waiting::WaitingRecords;
 use memhost_queues::{Deliveries, Jobs, RetryPolicy, Reviews};
 use memhost_records::Records;
@@ -42,7 +43,7 @@ pub struct Service {
     control: Arc<Control>,
     background: Arc<Background>,
     transfer: Arc<Transfer>,
-    monitor: Monitor,
+    monitor: Arc<Monitor>,
     parts: Arc<Parts>,
     data_dir: PathBuf,
 }
@@ -115,12 +116,15 @@ impl Service {
                 endpoint.is_quiet = true;
             }
         }
-        if let Some(at) = &options.leadership {
-            let lease = Arc::clone(at.membership.lease());
-            options.clock = Arc::new(DatabaseClock::new(lease, Arc::clone(&options.clock)));
+        let shared = options.tenure.as_ref().map(|tenure| Arc::clone(&tenure.shared));
+        if let Some(shared) = &shared {
+            options.clock = Arc::clone(&shared.clock);
         }
         // Before anything is made: what is asked of it may be wrong.
-        let sandbox = Sandbox::new(options.sandbox.clone())?;
+        let sandbox = match &shared {
+            Some(shared) => shared.sandbox.clone(),
+            None => Sandbox::new(options.sandbox.clone())?,
+        };
         let files_dir = options.files_dir();
         let data_dir = options.data_dir.clone();
         make_data_dir(&data_dir)?;
@@ -144,7 +148,6 @@ impl Service {
         }
         let vault = Vault::open(options.open_vault_key()?);
         let secrets = Arc::new(SecretStore::new(Arc::clone(&store), vault));
-        let cache = open_cache(&data_dir, options.compiled_dir.as_deref(), &keys)?;
         let known = Arc::new(KnownCompanies::open(&*store).await?);
         let activity = Arc::new(ActivityLog::new(
             Arc::clone(&store),
@@ -154,14 +157,25 @@ impl Service {
         let (clock, log) = (Arc::clone(&options.clock), Arc::clone(&activity));
         let bindings = Arc::new(Bindings::open(Arc::clone(&store), clock, log).await?);
         let tokens = Arc::new(Tokens::open(Arc::clone(&store), Arc::clone(&options.clock)).await?);
-        let plugins = open_plugins(&sandbox, cache, &options).await?;
+        let (plugins, embeddings, told) = match &shared {
+            Some(shared) => {
+                (Arc::clone(&shared.plugins), Arc::clone(&shared.embeddings), shared.told.clone())
+            }
+            None => {
+                let cache = open_cache(&data_dir, options.compiled_dir.as_deref(), &keys)?;
+                let plugins = open_plugins(&sandbox, cache, &options).await?;
+                let embeddings = Embeddings::open(options.embeddings, &data_dir)?;
+                let label = options.metrics_company_label;
+                (plugins, embeddings, Told::new(Arc::clone(&options.clock), label))
+            }
+        };
         let serving = Arc::new(ServingBindings::new(
             sandbox.clone(),
             Arc::clone(&plugins),
             Arc::clone(&store),
             Arc::clone(&activity),
             Arc::clone(&secrets),
-            Embeddings::open(options.embeddings, &data_dir)?,
+            embeddings,
             files_dir.as_deref(),
         ));
         memhost_control::finish_cut_deletions(&*store, (&bindings, &serving), None).await.map_err(
@@ -169,30 +183,24 @@ impl Service {
                 OpenError::directory("finishing a deletion in", &data_dir, refusal.error.message)
             },
         )?;
-        // Before files are admitted: that makes copies.
-        let unneeded = serving.drop_unneeded_copies(&bindings).await;
-        if let Some(at) = options.leadership.as_ref().filter(|_| !unneeded.is_empty()) {
-            let unneeded: Vec<String> = unneeded.iter().map(ToString::to_string).collect();
-            if let Err(error) = at.membership.shelf().remove(&unneeded).await {
-                tracing::warn!(%error, "builds that nothing needs stay in the database");
+        if shared.is_none() {
+            // Before files are admitted: that makes copies.
+            serving.drop_unneeded_copies(&bindings).await;
+            plugins.begin().await;
+            if options.waits_for_plugins {
+                plugins.idle().await;
             }
+            plugins.watch();
         }
-        plugins.begin().await;
-        if options.waits_for_plugins {
-            plugins.idle().await;
-        }
-        plugins.watch();
         let now = options.clock.now();
         let records = Arc::new(Records::open(Arc::clone(&store), now).await?);
-        let oplog_options = OplogOptions {
-            audit: options.audit,
-            compact_after: options.compact_after,
-            has_company_label: options.metrics_company_label,
-        };
+        let oplog_options =
+            OplogOptions { audit: options.audit, compact_after: options.compact_after };
         let oplog = Oplog::open(
             Arc::clone(&store),
             Arc::clone(&options.clock),
             Arc::clone(&records),
+            told,
             oplog_options,
         );
         let oplog = oplog.await?;
@@ -212,6 +220,7 @@ impl Service {
             tokens,
             cursors: keys.cursors(),
             signing: keys.signing(),
+            session_key: keys.sessions(),
             zero_config: options.zero_config,
         });
         let policies = Arc::new(Attached::default());
@@ -235,12 +244,12 @@ impl Service {
             digest_key: keys.digests(),
             zero_config: options.zero_config,
         };
-        let own = Own {
-            data_dir,
-            files_dir,
-            store_id: keys.store_id(),
-            membership: options.leadership.map(|at| (at.membership, at.term)),
-        };
+        let place = options.tenure.map(|tenure| Place {
+            membership: tenure.membership,
+            group: tenure.term.group,
+            beside: Arc::clone(&tenure.shared.beside),
+        });
+        let own = Own { data_dir, files_dir, store_id: keys.store_id(), place };
         let service = Arc::new(Self::new(parts, secrets, own, options.retry));
         if options.has_background {
             let erasing = Arc::clone(&service.transfer);
@@ -252,7 +261,10 @@ impl Service {
             });
             service.background.start();
         }
-        service.control.publish_plugin_changes();
+        // Once for each host.
+        if shared.as_ref().is_none_or(|shared| shared.beside.add(&service.monitor)) {
+            service.control.publish_plugin_changes();
+        }
         caches::follow_changes(&service.parts);
         Ok(service)
     }
@@ -265,7 +277,7 @@ impl Service {
         let files_dir = own.files_dir.clone();
         let transfer = Transfer::new(parts.clone(), both.clone(), secrets, files_dir);
         let data_dir = own.data_dir.clone();
-        let monitor = Monitor::new(parts.clone(), both.clone(), own);
+        let monitor = Arc::new(Monitor::new(parts.clone(), both.clone(), own));
         Self {
             tenancy: Arc::clone(&parts.tenancy),
             background: Arc::new(Background::new(parts.clone(), both, retry)),
@@ -279,13 +291,59 @@ impl Service {
     }
 }
 
+impl SharedParts {
+    /// Opens them for a host that has joined those on its database.
+    ///
+    /// # Errors
+    /// Where a directory or the database cannot be used.
+    pub async fn open(
+        options: &ServiceOptions,
+        membership: &Membership,
+    ) -> Result<Arc<Self>, OpenError> {
+        let sandbox = Sandbox::new(options.sandbox.clone())?;
+        let data_dir = &options.data_dir;
+        make_data_dir(data_dir)?;
+        let keys = Keys::open(data_dir, options.host_key_file.as_deref())?;
+        let cache = open_cache(data_dir, options.compiled_dir.as_deref(), &keys)?;
+        let plugins = open_plugins(&sandbox, cache, options).await?;
+        plugins.begin().await;
+        if options.waits_for_plugins {
+            plugins.idle().await;
+        }
+        plugins.watch();
+        let address = options.database.as_deref().unwrap_or_default();
+        let defaults = PostgresOptions::default();
+        let database = membership.connect(address, (defaults.lanes, defaults.readers)).await?;
+        let lease = Arc::clone(membership.lease());
+        let clock: Arc<dyn Clock> = Arc::new(DatabaseClock::new(lease, Arc::clone(&options.clock)));
+        Ok(Arc::new(Self {
+            database,
+            sandbox,
+            plugins,
+            embeddings: Embeddings::open(options.embeddings.clone(), data_dir)?,
+            told: Told::new(Arc::clone(&clock), options.metrics_company_label),
+            clock,
+            beside: Arc::default(),
+        }))
+    }
+}
+
 /// Opens the store of a data directory, or the database that keeps memory instead.
 async fn open_store(options: &ServiceOptions) -> Result<Arc<dyn Store>, OpenError> {
     if let Some(address) = options.database.clone() {
         let company_bytes = options.store.company_bytes;
-        let term = options.leadership.as_ref().map(|leadership| leadership.term);
-        let options =
-            PostgresOptions { address, company_bytes, term, ..PostgresOptions::default() };
+        let (term, database) = options
+            .tenure
+            .as_ref()
+            .map(|tenure| (tenure.term, Arc::clone(&tenure.shared.database)))
+            .unzip();
+        let options = PostgresOptions {
+            address,
+            company_bytes,
+            term,
+            database,
+            ..PostgresOptions::default()
+        };
         return Ok(Arc::new(PostgresStore::open(options).await?));
     }
     let (data_dir, options) = (&options.data_dir, options.store.clone());

@@ -1,6 +1,6 @@
 //! Plugins that hosts on one database share: a file that is dropped at one of them is in a
-//! directory of the others within seconds. So a host that takes over has what the former leader
-//! had, with the copies of builds whose files are gone.
+//! directory of the others within seconds. So a host that takes companies over has what the former
+//! one had, with the copies of builds whose files are gone.
 //!
 //! Each host writes about its own plugins directory only, and checks signatures for itself.
 
@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 
 use crate::error::OpenError;
 use memhost_files::durable;
-use memhost_postgres::{MOST_OF_ONE, Membership, SharedPlugin, Shelf};
+use memhost_postgres::{Group, MOST_OF_ONE, Membership, SharedPlugin, Shelf};
 use memhost_registry::plugins::{
     ComponentsDir, Fingerprint, Trust, list_files, read_file, read_signature,
 };
@@ -66,6 +66,10 @@ struct State {
     is_begun: bool,
     /// What was said about a file, so that it is said once, and when it is tried again.
     said: HashMap<PathBuf, (String, Instant)>,
+    /// Copies that the database had when it was asked last. One that is gone since is not needed.
+    shared: BTreeSet<Digest>,
+    /// The token under which this host led when it last removed what nobody needs.
+    cleaned_in: i64,
 }
 
 impl State {
@@ -111,46 +115,45 @@ impl SharedPlugins {
         })
     }
 
-    /// Gives the others what is new here and takes what they have, again and again. `changed` is
-    /// called after something has come or gone, while another host leads.
-    pub async fn follow(&self, changed: impl AsyncFn()) -> ! {
+    /// Gives the others what is new here and takes what they have, again and again.
+    pub async fn follow(&self) -> ! {
         loop {
             tokio::time::sleep(PERIOD).await;
-            if self.update().await && !self.leads() {
-                changed().await;
-            }
+            self.update().await;
         }
     }
 
-    fn leads(&self) -> bool {
-        self.membership.leader().borrow().as_ref().is_some_and(|leader| leader.is_me)
+    /// Whether this host leads, and for how long it was the one that does, as a number.
+    fn leads(&self) -> Option<i64> {
+        let seen = self.membership.seen();
+        let seen = seen.borrow();
+        let home = seen.homes.get(Group::HOST.number())?.as_ref()?;
+        home.is_me.then_some(home.token)
     }
 
-    /// Gives and takes once. Answers whether something has come or gone. What fails is logged and
-    /// tried again the next time.
-    pub async fn update(&self) -> bool {
+    /// Gives and takes once. What fails is logged and tried again the next time.
+    pub async fn update(&self) {
         let mut state = self.state.lock().await;
         match self.try_update(&mut state).await {
-            Ok(is_changed) => {
-                // The next failure is said again.
-                state.said.remove(&self.of_others);
-                is_changed
-            }
-            Err(error) => {
-                state.say(&self.of_others, &error);
-                false
-            }
+            // The next failure is said again.
+            Ok(()) => drop(state.said.remove(&self.of_others)),
+            Err(error) => state.say(&self.of_others, &error),
         }
     }
 
-    async fn try_update(&self, state: &mut State) -> Result<bool, OpenError> {
+    async fn try_update(&self, state: &mut State) -> Result<(), OpenError> {
         let all = self.shelf.plugins().await?;
         let builds: BTreeSet<String> = self.shelf.builds().await?.into_iter().collect();
         let own = self.give(state, &all, &builds).await?;
-        let mut is_changed = self.take(state, &own, &all).await?;
-        is_changed |= self.take_copies(state, &own, &builds).await?;
+        self.take(state, &own, &all).await?;
+        self.take_copies(state, &own, &builds).await?;
         state.is_begun = true;
-        Ok(is_changed)
+        // Looking for what needs a build takes a while.
+        if let Some(token) = self.leads().filter(|token| *token != state.cleaned_in) {
+            state.cleaned_in = token;
+            self.shelf.remove_unneeded().await?;
+        }
+        Ok(())
     }
 
     /// Writes what this host's plugins directory has. Answers the digests.
@@ -234,7 +237,7 @@ impl SharedPlugins {
         state: &mut State,
         own: &BTreeSet<Digest>,
         all: &[SharedPlugin],
-    ) -> Result<bool, OpenError> {
+    ) -> Result<(), OpenError> {
         let mut wanted = BTreeMap::new();
         for plugin in all.iter().filter(|plugin| plugin.place != self.place) {
             match plugin.digest.parse::<Digest>() {
@@ -246,7 +249,6 @@ impl SharedPlugins {
                 Err(error) => state.say(Path::new(&plugin.digest), &error),
             }
         }
-        let mut is_changed = false;
         for (path, _) in list_files(&self.of_others)? {
             match wanted.get(&path) {
                 // A signature that was added later counts from then on.
@@ -255,13 +257,10 @@ impl SharedPlugins {
                         wanted.remove(&path);
                     }
                 }
-                None => {
-                    is_changed = true;
-                    match std::fs::remove_file(&path) {
-                        Ok(()) => drop(std::fs::remove_file(signature_beside(&path))),
-                        Err(error) => state.say(&path, &error),
-                    }
-                }
+                None => match std::fs::remove_file(&path) {
+                    Ok(()) => drop(std::fs::remove_file(signature_beside(&path))),
+                    Err(error) => state.say(&path, &error),
+                },
             }
         }
         for (path, (digest, plugin)) in wanted {
@@ -269,22 +268,21 @@ impl SharedPlugins {
                 continue;
             }
             match self.take_one(&path, digest, Some(plugin.written_us)).await {
-                Ok(taken) => is_changed |= taken,
+                Ok(()) => {}
                 Err(error) => state.say(&path, &error),
             }
         }
-        Ok(is_changed)
+        Ok(())
     }
 
-    /// Copies of builds that some binding may need although their files are gone. The one that
-    /// leads gives those that only it has.
+    /// Copies of builds that some binding may need although their files are gone. Each host gives
+    /// those that only it has.
     async fn take_copies(
         &self,
         state: &mut State,
         own: &BTreeSet<Digest>,
         builds: &BTreeSet<String>,
-    ) -> Result<bool, OpenError> {
-        let mut is_changed = false;
+    ) -> Result<(), OpenError> {
         let here = self.components.digests()?;
         let there: BTreeSet<Digest> = builds.iter().filter_map(|text| text.parse().ok()).collect();
         for digest in there.difference(&here).filter(|digest| !own.contains(digest)) {
@@ -293,23 +291,28 @@ impl SharedPlugins {
                 continue;
             }
             match self.take_one(&path, *digest, None).await {
-                Ok(taken) => is_changed |= taken,
+                Ok(()) => {}
                 Err(error) => state.say(&path, &error),
             }
         }
-        if self.leads() {
-            for digest in here.difference(&there) {
-                let signature = self.components.signature(*digest);
-                match self.components.read(*digest) {
-                    Ok(bytes) => {
-                        let text = digest.to_string();
-                        self.shelf.put(&text, &bytes, signature.as_deref()).await?;
-                    }
-                    Err(error) => state.say(&self.components.copy(*digest), &error),
+        for digest in here.difference(&there).filter(|digest| !own.contains(digest)) {
+            if state.shared.contains(digest) {
+                if let Err(error) = self.components.remove(*digest) {
+                    state.say(&self.components.copy(*digest), &error);
                 }
+                continue;
+            }
+            let signature = self.components.signature(*digest);
+            match self.components.read(*digest) {
+                Ok(bytes) => {
+                    let text = digest.to_string();
+                    self.shelf.put(&text, &bytes, signature.as_deref()).await?;
+                }
+                Err(error) => state.say(&self.components.copy(*digest), &error),
             }
         }
-        Ok(is_changed)
+        state.shared = there;
+        Ok(())
     }
 
     /// Writes a component, with its signature before it. A copy, which has no time, is checked
@@ -319,9 +322,9 @@ impl SharedPlugins {
         path: &Path,
         digest: Digest,
         written_us: Option<i64>,
-    ) -> Result<bool, OpenError> {
+    ) -> Result<(), OpenError> {
         let Some((bytes, signature)) = self.shelf.fetch(&digest.to_string()).await? else {
-            return Ok(false);
+            return Ok(());
         };
         let failed = |error| OpenError::directory("writing", path, error);
         if Digest::of(&bytes) != digest {
@@ -352,7 +355,7 @@ impl SharedPlugins {
             let file = std::fs::File::options().write(true).open(path).map_err(failed)?;
             file.set_modified(written).map_err(failed)?;
         }
-        Ok(true)
+        Ok(())
     }
 }
 

@@ -1,5 +1,7 @@
 //! The start page: the companies of this host.
 
+use std::collections::BTreeSet;
+
 use axum::response::{IntoResponse, Response};
 use maud::html;
 
@@ -14,7 +16,8 @@ pub(super) async fn list(view: View) -> Result<Response, Problem> {
         return Ok(redirect(&home));
     }
     view.service.tenancy().allow(&view.caller, Act::Host, None).await?;
-    let companies = view.service.tenancy().companies();
+    let (companies, erasing) = view.service.tenancy().companies_of_all_hosts().await?;
+    let here: BTreeSet<_> = view.service.tenancy().companies().into_iter().collect();
     let mut rows = Vec::new();
     for company in &companies {
         let bindings = view.service.control().bindings(company).await.unwrap_or_default();
@@ -22,11 +25,12 @@ pub(super) async fn list(view: View) -> Result<Response, Problem> {
         let row = Row::to(View::company_at(company, &[]))
             .key(company)
             .cell("Company", company.as_str())
-            .maybe("Default binding", default.map(|binding| binding.binding.key.to_string()))
-            .cell(number("Bindings"), count(bindings.len() as u64));
+            .maybe("Default binding", default.map(|binding| binding.binding.key.to_string()));
+        // This host knows no more than the name of a company that another one serves.
+        let bindings = here.contains(company).then(|| count(bindings.len() as u64));
+        let row = row.maybe(number("Bindings"), bindings);
         rows.push(row);
     }
-    let erasing = view.service.tenancy().erasing();
     let body = if companies.is_empty() && erasing.is_empty() {
         empty(
             "No companies yet",

@@ -49,16 +49,19 @@ pub(super) async fn require(
     }
     let headers = request.headers();
     let now = service.control().now();
-    let Some(known) =
-        cookie(headers, session::COOKIE).and_then(|id| explorer.sessions.find(&id, now))
-    else {
-        return ask(&request);
+    let Some(id) = cookie(headers, session::COOKIE) else { return ask(&request) };
+    let known = match service.tenancy().sessions().find(&id, now).await {
+        Ok(Some(known)) => known,
+        Ok(None) => return ask(&request),
+        Err(error) => return Problem::from(error).into_response(),
     };
     let caller = match memhost_http::authenticate(&explorer.admin, &service, &known.token).await {
         Ok(Some(caller)) => caller,
         Ok(None) => {
-            explorer.sessions.end(known.key);
-            return ask(&request);
+            return match service.tenancy().sessions().end(known.key).await {
+                Ok(()) => ask(&request),
+                Err(error) => Problem::from(error).into_response(),
+            };
         }
         Err(error) => return Problem::from(error).into_response(),
     };

@@ -62,8 +62,8 @@ pub fn routes(
     bound: impl FnOnce(Router<Arc<Service>>) -> Router<Arc<Service>>,
 ) -> Router<Arc<Service>> {
     let policy = guard::policy(frame_ancestors);
-    let (sessions, sign_in_links) = Default::default();
-    let explorer = Arc::new(Explorer { admin, sessions, sign_in_links, links, pagespace });
+    let (messages, sign_in_links) = Default::default();
+    let explorer = Arc::new(Explorer { admin, messages, sign_in_links, links, pagespace });
     let company = memory().merge(rules()).merge(token_pages());
     let pages = Router::new()
         .route("/", get(companies::list))

@@ -1,8 +1,5 @@
-//! What the explorer keeps in memory: sessions, and links that sign in once. A restart ends all.
-//!
-//! A session holds no permission of its own: it refers to a token, and every page authenticates
-//! that token again. So a revoked token ends its sessions, and there is no second model of
-//! permissions.
+//! What the explorer keeps in memory: messages for the next page, and links that sign in once. A
+//! restart ends them. Sessions are rows ([`memhost_core::Sessions`]).
 
 use std::collections::HashMap;
 
@@ -16,38 +13,24 @@ use memhost_http::{Problem, ProblemCode};
 
 /// The session's cookie.
 pub(super) const COOKIE: &str = "memhost_session";
-/// The lifetime of a session.
-const LIFETIME: SignedDuration = SignedDuration::from_hours(12);
-/// The most sessions. Beyond it the one that would end first is removed.
-const MAX_SESSIONS: usize = 4_096;
-/// The most sessions of one token. Beyond it the oldest one of the token is removed.
-const MAX_SESSIONS_OF_TOKEN: usize = 16;
+/// How long a message waits for its page.
+const MESSAGE_LIFETIME: SignedDuration = SignedDuration::from_mins(10);
+/// The most messages that wait. Beyond it the one that would end first is removed.
+const MAX_MESSAGES: usize = 4_096;
 /// How long a link signs in.
 const LINK_LIFETIME: SignedDuration = SignedDuration::from_mins(1);
 /// The most links that wait. Beyond it the one that would end first is removed.
 const MAX_LINKS: usize = 256;
 
-/// The key of a session or a link: the digest of its secret, so that the maps have no secrets.
-pub(super) type SessionKey = blake3::Hash;
+/// The key of a link: the digest of its secret, so that the map has no secrets.
+type LinkKey = blake3::Hash;
 
-struct Session {
-    /// Checked at every request: a revoked or expired token ends its sessions.
-    token: String,
-    csrf: String,
-    until: Timestamp,
-    flash: Option<String>,
-}
+/// The key of a session: the digest of its id.
+pub(super) type SessionKey = [u8; 32];
 
-/// All sessions.
+/// Messages for the next page of a session.
 #[derive(Default)]
-pub(super) struct Sessions(Mutex<HashMap<SessionKey, Session>>);
-
-/// The session of a request.
-pub(super) struct CurrentSession {
-    pub(super) key: SessionKey,
-    pub(super) token: String,
-    pub(super) csrf: String,
-}
+pub(super) struct Messages(Mutex<HashMap<SessionKey, (String, Timestamp)>>);
 
 /// 32 random bytes as text.
 ///
@@ -66,67 +49,35 @@ pub(super) fn is_same(one: &str, other: &str) -> bool {
 }
 
 /// Removes what has ended, and what would end first where there are as many as there may be.
-fn make_room<T>(
-    kept: &mut HashMap<SessionKey, T>,
+fn make_room<K: std::hash::Hash + Eq + Copy>(
+    kept: &mut HashMap<K, (String, Timestamp)>,
     most: usize,
     now: Timestamp,
-    until: fn(&T) -> Timestamp,
 ) {
-    kept.retain(|_, one| until(one) > now);
-    let first = kept.iter().min_by_key(|(_, one)| until(one)).map(|(key, _)| *key);
+    kept.retain(|_, (_, until)| *until > now);
+    let first = kept.iter().min_by_key(|(_, (_, until))| *until).map(|(key, _)| *key);
     if let Some(first) = first.filter(|_| kept.len() >= most) {
         kept.remove(&first);
     }
 }
 
-impl Sessions {
-    /// Signs in. Returns the value of the cookie.
-    ///
-    /// # Errors
-    /// If the system has no randomness.
-    pub(super) fn begin(&self, token: String, now: Timestamp) -> Result<String, Problem> {
-        let (id, csrf) = (secret()?, secret()?);
-        let until = now.checked_add(LIFETIME).unwrap_or(now);
-        let mut sessions = self.0.lock();
-        let of_token = || sessions.iter().filter(|(_, session)| session.token == token);
-        let oldest = of_token().min_by_key(|(_, session)| session.until).map(|(key, _)| *key);
-        if let Some(oldest) = oldest.filter(|_| of_token().count() >= MAX_SESSIONS_OF_TOKEN) {
-            sessions.remove(&oldest);
-        }
-        make_room(&mut sessions, MAX_SESSIONS, now, |session| session.until);
-        sessions.insert(blake3::hash(id.as_bytes()), Session { token, csrf, until, flash: None });
-        Ok(id)
-    }
-
-    /// The session of a cookie. None: it is unknown or has ended.
-    pub(super) fn find(&self, id: &str, now: Timestamp) -> Option<CurrentSession> {
-        let key = blake3::hash(id.as_bytes());
-        let sessions = self.0.lock();
-        let session = sessions.get(&key).filter(|session| session.until > now)?;
-        Some(CurrentSession { key, token: session.token.clone(), csrf: session.csrf.clone() })
-    }
-
-    /// Signs out.
-    pub(super) fn end(&self, key: SessionKey) {
-        self.0.lock().remove(&key);
-    }
-
+impl Messages {
     /// Sets the message of the next page.
-    pub(super) fn set_flash(&self, key: SessionKey, text: String) {
-        if let Some(session) = self.0.lock().get_mut(&key) {
-            session.flash = Some(text);
-        }
+    pub(super) fn set(&self, key: SessionKey, text: String, now: Timestamp) {
+        let mut messages = self.0.lock();
+        make_room(&mut messages, MAX_MESSAGES, now);
+        messages.insert(key, (text, now.checked_add(MESSAGE_LIFETIME).unwrap_or(now)));
     }
 
     /// Takes the message for this page.
-    pub(super) fn take_flash(&self, key: SessionKey) -> Option<String> {
-        self.0.lock().get_mut(&key)?.flash.take()
+    pub(super) fn take(&self, key: SessionKey) -> Option<String> {
+        self.0.lock().remove(&key).map(|(text, _)| text)
     }
 }
 
 /// Links that sign in once and that nobody has used yet: the token of each, and its end.
 #[derive(Default)]
-pub(super) struct SignInLinks(Mutex<HashMap<SessionKey, (String, Timestamp)>>);
+pub(super) struct SignInLinks(Mutex<HashMap<LinkKey, (String, Timestamp)>>);
 
 impl SignInLinks {
     /// The code of a new link.
@@ -137,7 +88,7 @@ impl SignInLinks {
         let code = secret()?;
         let until = now.checked_add(LINK_LIFETIME).unwrap_or(now);
         let mut links = self.0.lock();
-        make_room(&mut links, MAX_LINKS, now, |(_, until)| *until);
+        make_room(&mut links, MAX_LINKS, now);
         links.insert(blake3::hash(code.as_bytes()), (token, until));
         Ok(code)
     }
@@ -169,46 +120,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_signs_others_out_by_signing_in() {
-        let (sessions, now) = (Sessions::default(), Timestamp::UNIX_EPOCH);
-        let other = sessions.begin("another token".to_owned(), now).unwrap();
-        let later = |n: usize| now + SignedDuration::from_secs(i64::try_from(n).unwrap());
-        let all: Vec<_> = (1..=MAX_SESSIONS)
-            .map(|n| sessions.begin("token".to_owned(), later(n)).unwrap())
-            .collect();
-        assert!(sessions.find(&other, now).is_some());
-        let kept = all.iter().filter(|id| sessions.find(id, now).is_some()).count();
-        assert_eq!(kept, MAX_SESSIONS_OF_TOKEN);
-        assert!(sessions.find(all.last().unwrap(), now).is_some(), "the oldest goes");
-    }
-
-    #[test]
-    fn a_session_is_told_by_its_id_and_ends() {
-        let (sessions, now) = (Sessions::default(), Timestamp::UNIX_EPOCH);
-        let id = sessions.begin("token".to_owned(), now).unwrap();
-        let known = sessions.find(&id, now).unwrap();
-        assert_eq!(known.token, "token");
-        assert!(sessions.find("another", now).is_none());
-        assert!(sessions.find(&id, now + LIFETIME).is_none());
-        sessions.set_flash(known.key, "done".to_owned());
-        assert_eq!(
-            (sessions.take_flash(known.key).as_deref(), sessions.take_flash(known.key)),
-            (Some("done"), None)
-        );
-        sessions.end(known.key);
-        assert!(sessions.find(&id, now).is_none());
-    }
-
-    #[test]
-    fn there_are_not_too_many_and_the_oldest_goes() {
-        let (sessions, now) = (Sessions::default(), Timestamp::UNIX_EPOCH);
-        let first = sessions.begin("first".to_owned(), now).unwrap();
-        let later = now + SignedDuration::from_secs(1);
-        for n in 0..MAX_SESSIONS {
-            sessions.begin(format!("other {n}"), later).unwrap();
+    fn a_message_is_shown_once_and_they_do_not_pile_up() {
+        let (messages, now) = (Messages::default(), Timestamp::UNIX_EPOCH);
+        messages.set([1; 32], "done".to_owned(), now);
+        assert_eq!(messages.take([2; 32]), None);
+        assert_eq!(messages.take([1; 32]).as_deref(), Some("done"));
+        assert_eq!(messages.take([1; 32]), None, "once");
+        for number in 0..=u32::try_from(MAX_MESSAGES).unwrap() {
+            let mut key = [0; 32];
+            key[..4].copy_from_slice(&number.to_be_bytes());
+            messages.set(key, String::new(), now);
         }
-        assert!(sessions.find(&first, later).is_none());
-        assert_eq!(sessions.0.lock().len(), MAX_SESSIONS);
+        assert_eq!(messages.0.lock().len(), MAX_MESSAGES);
+        messages.set([9; 32], String::new(), now + MESSAGE_LIFETIME);
+        assert_eq!(messages.0.lock().len(), 1, "others have ended");
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub(super) async fn page(
         let wrong = "This link was used already or is too old. Sign in with a token.";
         return sign_in_page(&headers, None, Some(wrong));
     };
-    let id = explorer.sessions.begin(token, now)?;
+    let id = service.tenancy().sessions().begin(&token, now).await?;
     let to = params.query.next.as_deref().filter(|next| is_own(next)).unwrap_or("/");
     Ok(signed_in(to, id, &headers))
 }
@@ -125,12 +125,13 @@ pub(super) async fn sign_in(
         let wrong = "Tokens of this role are for programs: the explorer has no page for them.";
         return sign_in_page(&headers, next.as_deref(), Some(wrong));
     }
-    let id = explorer.sessions.begin(token, service.control().now())?;
+    let (sessions, now) = (service.tenancy().sessions(), service.control().now());
+    let id = sessions.begin(&token, now).await?;
     // End the previous session of this browser.
-    if let Some(before) =
-        cookie(&headers, COOKIE).and_then(|id| explorer.sessions.find(&id, service.control().now()))
+    if let Some(before) = cookie(&headers, COOKIE)
+        && let Some(before) = sessions.find(&before, now).await?
     {
-        explorer.sessions.end(before.key);
+        sessions.end(before.key).await?;
     }
     let home = || View::home(&service, &caller).unwrap_or_else(|| "/".to_owned());
     let to = next.filter(|next| is_own(next)).unwrap_or_else(home);
@@ -187,9 +188,9 @@ fn is_own(path: &str) -> bool {
         && path.chars().all(|c| !c.is_control())
 }
 
-pub(super) async fn sign_out(view: View, _: CsrfForm<NoFields>) -> Response {
-    view.explorer.sessions.end(view.session);
-    redirect_with_cookies("/sign-in", &[no_cookie(COOKIE)])
+pub(super) async fn sign_out(view: View, _: CsrfForm<NoFields>) -> Result<Response, Problem> {
+    view.service.tenancy().sessions().end(view.session).await?;
+    Ok(redirect_with_cookies("/sign-in", &[no_cookie(COOKIE)]))
 }
 
 #[derive(Deserialize)]

@@ -18,7 +18,7 @@ mod stream;
 mod token;
 
 pub use self::binding::{BriefBinding, BriefResolved, TargetView};
-pub use self::control::{CompaniesView, CompanyView};
+pub use self::control::{ChangeHost, CompaniesView, CompanyView};
 pub use self::job::JobView;
 pub use self::route_table::Items;
 

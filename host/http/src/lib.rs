@@ -27,7 +27,7 @@ pub(crate) use extract::read_value;
 pub use extract::{Body, Company, Ndjson, Query, parse, read_json, read_query};
 pub use failure::{Codes, Failure};
 pub use idempotency::{idempotency, is_read};
-pub use path::{PathParam, PathSegment, SecretName};
+pub use path::{HostId, PathParam, PathSegment, SecretName};
 pub use permission::Permission;
 pub use problem::{MAX_BODY_BYTES, Problem, ProblemCode, ProblemStatus};
 pub use reads::{OnlyRead, ReadRoutes, only_reads};

@@ -77,8 +77,13 @@ path_segments! {
     DeliveryId = "id", NoDelivery, |text| id("deliveryId", text).map(DeliveryId);
     ReviewId = "id", NoReview, |text| id("reviewId", text).map(ReviewId);
     TokenId = "id", NoToken, |text| id("tokenId", text).map(TokenId);
+    HostId = "id", NoHost, |text| id("hostId", text).map(HostId);
     SecretName = "name", NoSecret, |text| Ok(SecretName(text.to_owned()));
 }
+
+/// The id that a host on a database got when it was started.
+#[derive(JsonSchema)]
+pub struct HostId(pub Uuid);
 
 /// The name of a secret in placeholders and grants: 1 to 64 letters, digits, `_` and `-`.
 #[derive(JsonSchema)]

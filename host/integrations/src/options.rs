@@ -72,6 +72,18 @@ pub struct AproposOptions {
     pub project: ScopeField,
 }
 
+impl IntegrationOptions {
+    /// The company whose memory the routes at a path use.
+    pub fn company_of(&self, path: &str) -> Option<&CompanyId> {
+        if path.starts_with("/api/memory/") {
+            return self.pagespace.as_ref().map(|options| &options.company);
+        }
+        path.starts_with("/api/projects/")
+            .then_some(self.apropos.as_ref())?
+            .map(|options| &options.company)
+    }
+}
+
 impl PageSpaceOptions {
     /// The binding that has the facts.
     pub(crate) fn section(&self) -> Section {

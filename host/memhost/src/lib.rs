@@ -70,8 +70,8 @@
 pub use memhost_core::plugins::{Trust, TrustedKey};
 pub use memhost_core::{
     Audit, Background, Caller, CompileLimits, Compiler, CompilerProcess, Control, CreateBinding,
-    Joined, Leader, Leadership, Membership, Monitor, OpenError, Operations, Service, ServiceError,
-    ServiceOptions, Tenancy, Term, Transfer,
+    Group, Home, Joined, Membership, Monitor, OpenError, Operations, Peer, Seen, Service,
+    ServiceError, ServiceOptions, SharedParts, Tenancy, Tenure, Term, Transfer,
 };
 pub use memhost_types as types;
 

@@ -19,5 +19,5 @@ pub mod refusals;
 mod testing;
 
 pub use self::error::OplogError;
-pub use self::log::{Audit, Oplog, OplogOptions};
+pub use self::log::{Audit, Oplog, OplogOptions, Told};
 pub use self::recent::{Recent, Troubles};

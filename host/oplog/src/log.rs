@@ -30,6 +30,24 @@ pub enum Audit {
     Relaxed,
 }
 
+/// What the logs of one process share: a company's is one of several where several hosts share a
+/// database.
+#[derive(Clone)]
+pub struct Told {
+    /// What followers are told.
+    pub feed: Arc<Feed>,
+    /// The counters of the host.
+    pub metrics: Arc<Metrics>,
+}
+
+impl Told {
+    /// Nothing yet. `has_company_label`: metrics have companies as a label.
+    pub fn new(clock: Arc<dyn Clock>, has_company_label: bool) -> Self {
+        let metrics = Arc::new(Metrics::new(has_company_label));
+        Self { feed: Arc::new(Feed::new(clock)), metrics }
+    }
+}
+
 /// How operations are recorded.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OplogOptions {
@@ -37,8 +55,6 @@ pub struct OplogOptions {
     pub audit: Audit,
     /// How long after the first removal the store is compacted.
     pub compact_after: Duration,
-    /// Whether metrics have companies as a label.
-    pub has_company_label: bool,
 }
 
 /// Where operations are recorded.
@@ -50,7 +66,7 @@ pub struct Oplog {
     /// The refusals of the current minute.
     pub refusals: Refusals,
     /// The counters of the host.
-    pub metrics: Metrics,
+    pub metrics: Arc<Metrics>,
     /// How the last hour was for each binding.
     pub recent: Recent,
     /// What was removed and is still in the store's files.
@@ -74,14 +90,15 @@ impl Oplog {
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         records: Arc<Records>,
+        Told { feed, metrics }: Told,
         options: OplogOptions,
     ) -> Result<Arc<Self>, StoreError> {
-        let OplogOptions { audit, compact_after, has_company_label } = options;
+        let OplogOptions { audit, compact_after } = options;
         Ok(Arc::new(Self {
             ledger: Ledger::open(Arc::clone(&store), Arc::clone(&clock)).await?,
-            feed: Arc::new(Feed::new(Arc::clone(&clock))),
+            feed,
             refusals: Refusals::default(),
-            metrics: Metrics::new(has_company_label),
+            metrics,
             recent: Recent::default(),
             compaction: CompactionMark::open(&*store, clock.now(), compact_after).await?,
             sinks: Attached::default(),

@@ -11,12 +11,11 @@ use crate::company::RowKey;
 use crate::connect::Address;
 use crate::facets::Facets;
 use crate::item::{Item, Record, Replaces, Row};
-use crate::place::HOST;
 
 /// The rows of a batch, each once: what was written last.
 #[derive(Default)]
 pub(crate) struct Batch<'a> {
-    /// The companies whose home this host must be, with its token for each.
+    /// The rows of `homes` that must be this host's, with its token in each.
     homes: BTreeMap<i64, i64>,
     rows: BTreeMap<(i64, &'a RowKey), &'a Row>,
     records: BTreeMap<(i64, u64), &'a Record>,
@@ -28,7 +27,7 @@ pub(crate) type NewHeld = HashMap<i64, i64>;
 
 /// Why a batch was not committed.
 pub(crate) enum Failure {
-    /// This host is not the home of these companies any more.
+    /// These rows of `homes` are not this host's any more.
     NotHome(Vec<i64>),
     /// The records with these numbers of these companies belong to operations that were cut short,
     /// or another home gave their numbers to other operations.
@@ -45,16 +44,13 @@ impl From<tokio_postgres::Error> for Failure {
 }
 
 impl<'a> Batch<'a> {
-    /// What items write. The term of a host that leads is fenced like its companies: whoever takes
-    /// the lead waits for this transaction, and changes no other row.
-    pub(crate) fn of(items: &'a [Item], term: Option<i64>) -> Self {
+    /// What items write. The group of a company is fenced like the company: whoever takes the group
+    /// over waits for this transaction, and changes no other row.
+    pub(crate) fn of(items: &'a [Item]) -> Self {
         let mut batch = Self::default();
-        batch.homes.extend(term.map(|token| (HOST, token)));
         for item in items {
             for part in &item.parts {
-                if part.company.is_fenced() {
-                    batch.homes.insert(part.company.id, part.company.token);
-                }
+                batch.homes.extend(part.company.fence());
             }
             for row in &item.rows {
                 batch.rows.insert((row.company, &row.key), row);

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::error::not_leading;
+use crate::group::Term;
 use crate::place::HOST;
 use memhost_ports::StorageSize;
 use memhost_store::StoreError;
@@ -20,8 +21,10 @@ pub(crate) struct Company {
     pub(crate) id: i64,
     /// None: the host itself.
     pub(crate) name: Option<CompanyId>,
-    /// The token under which this host serves it.
+    /// The token under which this host serves it. The host's own rows have none.
     pub(crate) token: i64,
+    /// The term in which this host is the home of its group, if it is among others.
+    pub(crate) term: Option<Term>,
     /// Which lane writes it.
     pub(crate) lane: usize,
     pub(crate) state: Mutex<State>,
@@ -117,9 +120,14 @@ impl Drop for Reading {
 }
 
 impl Company {
-    pub(crate) fn new(id: i64, name: Option<CompanyId>, token: i64, lanes: usize) -> Self {
+    pub(crate) fn new(
+        id: i64,
+        name: Option<CompanyId>,
+        (token, term): (i64, Option<Term>),
+        lanes: usize,
+    ) -> Self {
         let lane = usize::try_from(id).unwrap_or(0) % lanes.max(1);
-        Self { id, name, token, lane, state: Mutex::default() }
+        Self { id, name, token, term, lane, state: Mutex::default() }
     }
 
     /// Begins to read: what is in memory now stays there, at least until this reader has ended.
@@ -147,10 +155,11 @@ impl Company {
         u64::try_from(state.held.saturating_add(state.growing)).unwrap_or(0)
     }
 
-    /// Whether its rows are written under a token. The host's own are where several hosts share the
-    /// database.
-    pub(crate) fn is_fenced(&self) -> bool {
-        self.id != HOST || self.token != 0
+    /// The rows of `homes` that must have these tokens when something of it is written: its own,
+    /// and that of its group, which is the only one that changes when another host takes over.
+    pub(crate) fn fence(&self) -> impl Iterator<Item = (i64, i64)> {
+        let own = (self.id != HOST).then_some((self.id, self.token));
+        own.into_iter().chain(self.term.map(|term| (term.group.row(), term.token)))
     }
 
     /// Another host is its home.
@@ -317,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_committed_row_stays_for_readers_that_began_before_and_for_no_others() {
-        let company = Arc::new(Company::new(1, "acme".parse().ok(), 1, 1));
+        let company = Arc::new(Company::new(1, "acme".parse().ok(), (1, None), 1));
         let key: RowKey = (1, b"k".to_vec());
         let write = |value: &[u8]| {
             let mut state = company.state.lock();

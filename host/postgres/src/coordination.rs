@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use crate::group::Group;
 use crate::store::PostgresStore;
 use memhost_store::{ChangeFeed, Coordination, DueKind, Lease, Leases, LockKind, StoreError};
+use memhost_types::CompanyId;
 
 #[async_trait]
 impl Coordination for PostgresStore {
@@ -20,7 +22,19 @@ impl Coordination for PostgresStore {
         Ok(self.0.locks.lock(kind, key).await)
     }
 
+    fn is_home(&self, company: &CompanyId) -> bool {
+        self.0.term.is_none_or(|term| term.group == Group::of(company))
+    }
+
+    fn is_hosts_home(&self) -> bool {
+        self.0.term.is_none_or(|term| term.group == Group::HOST)
+    }
+
+    async fn token_elsewhere(&self, digest: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.0.database.token(digest).await?.map(|(_, row)| row))
+    }
+
     fn changes(&self) -> Option<Box<dyn ChangeFeed>> {
-        None
+        self.0.term.map(|_| self.0.database.changes())
     }
 }

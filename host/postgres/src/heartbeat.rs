@@ -3,6 +3,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -15,15 +16,17 @@ use uuid::Uuid;
 
 use crate::connect::Address;
 use crate::error::said;
+use crate::group::{Group, Term};
 use crate::lease::{HostLease, LEASE, now};
-use crate::place::HOST;
 
 /// How often a host renews its lease. One heartbeat may fail, and the next one is in time.
 const BEAT: Duration = Duration::from_millis(700);
-/// The pause after a heartbeat that failed, or that found the leader's lease at its end.
+/// The pause after a heartbeat that failed, or that found another home's lease at its end.
 const LATE: Duration = Duration::from_millis(200);
 /// How long one heartbeat may take, with a new connection.
 const WITHIN: Duration = Duration::from_secs(1);
+/// When groups are given to a host that has joined: one that fails at once gets none.
+const SETTLED: &str = "interval '4 seconds'";
 /// The same as a setting of the server, and a bit less.
 const GIVEN_UP_WITHIN: &str = "SET statement_timeout = '800ms'";
 
@@ -57,14 +60,14 @@ pub struct Agreed {
     pub advice: &'static str,
 }
 
-/// Who leads, as the last heartbeat saw it.
+/// The home of a group, as the last heartbeat saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leader {
-    /// Its id.
+pub struct Home {
+    /// Its host's id.
     pub host: Uuid,
-    /// Rises whenever another host leads.
+    /// Rises whenever another host takes the group over.
     pub token: i64,
-    /// Its name. `None`: it has left, or is gone for long.
+    /// The host's name. `None`: it has given the group away, has left, or is gone for long.
     pub name: Option<String>,
     /// Where it is reached.
     pub peer_url: Option<String>,
@@ -74,17 +77,44 @@ pub struct Leader {
     pub is_me: bool,
 }
 
+/// What the last heartbeat saw.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// The home of each group. `None`: there never was one.
+    pub homes: [Option<Home>; Group::ALL],
+    /// The other hosts that have a lease.
+    pub others: Vec<Peer>,
+}
+
+/// Another host that has a lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer {
+    /// Its id.
+    pub host: Uuid,
+    /// Where it is reached.
+    pub peer_url: Option<String>,
+    /// Whether it was there for some seconds.
+    pub is_settled: bool,
+    /// Whether it gives its groups away.
+    pub is_leaving: bool,
+}
+
 pub(crate) struct Heartbeat {
     pub(crate) database: String,
     pub(crate) id: Uuid,
     pub(crate) options: JoinOptions,
     pub(crate) lease: Arc<HostLease>,
-    pub(crate) seen: watch::Sender<Option<Leader>>,
+    pub(crate) seen: watch::Sender<Seen>,
+    /// Whether this host gives its groups away because it stops.
+    pub(crate) is_leaving: Arc<AtomicBool>,
+    /// Whether it does so because an operator wants it.
+    pub(crate) is_draining: Arc<AtomicBool>,
 }
 
 struct Connection {
     client: Client,
     beat: Statement,
+    others: Statement,
 }
 
 impl Connection {
@@ -97,17 +127,26 @@ impl Connection {
         let beat = client
             .prepare(&format!(
                 "WITH beat AS (\
-                   INSERT INTO hosts (id, name, peer_url, version, token, place, expires_at) \
-                   VALUES ($1, $2, $3, $4, $6, $7, clock_timestamp() + {term}) \
-                   ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at) \
+                   INSERT INTO hosts \
+                     (id, name, peer_url, version, token, place, is_leaving, expires_at) \
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, clock_timestamp() + {term}) \
+                   ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at, \
+                     is_leaving = excluded.is_leaving) \
                  SELECT h.host, h.token, o.name, o.peer_url, \
                    (extract(epoch FROM o.expires_at - clock_timestamp()) * 1000)::bigint, \
-                   (extract(epoch FROM clock_timestamp()) * 1000000)::bigint \
-                 FROM (SELECT $5::bigint AS company) AS it \
-                 LEFT JOIN homes h ON h.company = it.company LEFT JOIN hosts o ON o.id = h.host"
+                   (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, h.company \
+                 FROM (SELECT) AS it LEFT JOIN homes h ON h.company < 0 \
+                 LEFT JOIN hosts o ON o.id = h.host"
             ))
             .await?;
-        Ok(Self { client, beat })
+        let others = client
+            .prepare(&format!(
+                "SELECT id, peer_url, joined_at < clock_timestamp() - {SETTLED}, \
+                   is_leaving OR is_draining, is_draining \
+                 FROM hosts WHERE expires_at > clock_timestamp() ORDER BY id"
+            ))
+            .await?;
+        Ok(Self { client, beat, others })
     }
 }
 
@@ -128,11 +167,10 @@ impl Heartbeat {
             let sent = now();
             let beaten = timeout(WITHIN, self.beat(&address, &mut connection)).await;
             let pause = match beaten {
-                Ok(Ok((leader, left, time))) => {
+                Ok(Ok((seen, left, time))) => {
                     self.lease.found_time(sent, time);
-                    let leads = leader.as_ref().filter(|leader| leader.is_me);
-                    self.lease.renew(sent, leads.map(|leader| leader.token));
-                    self.seen.send_replace(leader);
+                    self.lease.renew(sent, &self.terms(&seen));
+                    self.seen.send_replace(seen);
                     if !was_well {
                         tracing::info!("the lease of this host is renewed again");
                     }
@@ -179,26 +217,60 @@ impl Heartbeat {
         Ok(connection.insert(fresh))
     }
 
-    /// Answers who leads, how long the lease of another leader lasts, and the time.
+    /// The terms in which this host is a home.
+    fn terms(&self, seen: &Seen) -> Vec<Term> {
+        let homes = Group::all().zip(&seen.homes);
+        let ours = homes.filter_map(|(group, home)| Some((group, home.as_ref()?)));
+        ours.filter(|(_, home)| home.is_me)
+            .map(|(group, home)| Term { host: self.id, token: home.token, group })
+            .collect()
+    }
+
+    /// Answers what is seen, how long the first lease of another home lasts, and the time.
     async fn beat(
         &self,
         address: &Address,
         connection: &mut Option<Connection>,
-    ) -> Result<(Option<Leader>, Option<Duration>, i64), tokio_postgres::Error> {
-        let Connection { client, beat } = self.connect(address, connection).await?;
+    ) -> Result<(Seen, Option<Duration>, i64), tokio_postgres::Error> {
+        let Connection { client, beat, others } = self.connect(address, connection).await?;
         let JoinOptions { name, peer_url, version, token, place, .. } = &self.options;
+        let is_leaving = self.is_leaving.load(Ordering::SeqCst);
         let values: [&(dyn ToSql + Sync); 7] =
-            [&self.id, name, peer_url, version, &HOST, token, place];
-        let row = client.query_one(beat, &values).await?;
-        let (leader, left) = self.read(&row).unzip();
-        Ok((leader, left.flatten(), row.get(5)))
+            [&self.id, name, peer_url, version, token, place, &is_leaving];
+        // They are sent together, and done one after the other.
+        let (rows, hosts) =
+            tokio::try_join!(client.query(beat, &values), client.query(others, &[]))?;
+        let mut seen = Seen::default();
+        let (mut first, mut time) = (None::<Duration>, 0);
+        for row in &rows {
+            time = row.get(5);
+            let Some((group, home, left)) = self.read(row) else { continue };
+            first = first.into_iter().chain(left).min();
+            seen.homes[group.number()] = Some(home);
+        }
+        let is_own = |row: &&Row| row.get::<_, Uuid>(0) == self.id;
+        if let Some(own) = hosts.iter().find(is_own) {
+            self.is_draining.store(own.get(4), Ordering::SeqCst);
+        }
+        seen.others = hosts
+            .iter()
+            .filter(|row| !is_own(row))
+            .map(|row| Peer {
+                host: row.get(0),
+                peer_url: row.get(1),
+                is_settled: row.get(2),
+                is_leaving: row.get(3),
+            })
+            .collect();
+        Ok((seen, first, time))
     }
 
-    fn read(&self, row: &Row) -> Option<(Leader, Option<Duration>)> {
+    fn read(&self, row: &Row) -> Option<(Group, Home, Option<Duration>)> {
+        let group = Group::of_row(row.get::<_, Option<i64>>(6)?)?;
         let host = row.get::<_, Option<Uuid>>(0)?;
         let left: Option<i64> = row.get(4);
         let is_me = host == self.id;
-        let leader = Leader {
+        let home = Home {
             host,
             token: row.get(1),
             name: row.get(2),
@@ -206,8 +278,9 @@ impl Heartbeat {
             is_late: left.is_none_or(|left| left <= 0) && !is_me,
             is_me,
         };
-        let left = left.filter(|_| !is_me);
+        // A group that is free is looked at soon.
+        let left = if home.name.is_none() { Some(0) } else { left.filter(|_| !is_me) };
         let left = left.map(|left| Duration::from_millis(u64::try_from(left).unwrap_or(0)));
-        Some((leader, left))
+        Some((group, home, left))
     }
 }

@@ -5,8 +5,7 @@ use std::sync::atomic::Ordering;
 
 use crate::company::Company;
 use crate::error::not_leading;
-use crate::hosts::Term;
-use crate::place::HOST;
+use crate::group::{Group, Term};
 use crate::store::Inner;
 use memhost_store::{Commit, StoreError, interrupted_at_start};
 use memhost_types::{CompanyId, Operation};
@@ -56,6 +55,9 @@ impl Inner {
     }
 
     async fn load(&self, name: &CompanyId, make: bool) -> Result<Option<Arc<Company>>, StoreError> {
+        if self.term.is_some_and(|term| term.group != Group::of(name)) {
+            return Err(StoreError::NotHome { company: name.clone() });
+        }
         let _one = self.loading.lock().await;
         if let Some(company) = self.loaded(name) {
             return Ok(Some(company));
@@ -72,7 +74,12 @@ impl Inner {
         let sql = "SELECT held, greatest(last_number, (SELECT number FROM operations \
                    WHERE company = $1 ORDER BY number DESC LIMIT 1)) FROM companies WHERE id = $1";
         let Some(row) = self.ask_one(LOADING, sql, &[&id]).await? else { return Ok(None) };
-        let company = Arc::new(Company::new(id, Some(name.clone()), token, self.lanes.len()));
+        let company = Arc::new(Company::new(
+            id,
+            Some(name.clone()),
+            (token, self.term),
+            self.database.lanes.len(),
+        ));
         // What was closed stays closed. Numbers that this host gave before it lost the company are
         // not given again: an operation that goes on would take the place of another one.
         let (last, closed) = self.companies.lock().get(name).map_or((0, None), |before| {
@@ -103,7 +110,7 @@ impl Inner {
     }
 
     /// Makes this host the home, which waits for transactions of the one before and ends its right
-    /// to write. Answers the new token. A host with a term does so only while it leads.
+    /// to write. Answers the new token. A host with a term does so only while that lasts.
     async fn take_over(&self, company: i64) -> Result<i64, StoreError> {
         let raise = "ON CONFLICT (company) DO UPDATE SET host = $2, token = homes.token + 1 \
                      RETURNING token";
@@ -111,17 +118,17 @@ impl Inner {
             None => {
                 let sql =
                     format!("INSERT INTO homes (company, host, token) VALUES ($1, $2, 1) {raise}");
-                self.ask_one(LOADING, &sql, &[&company, &self.id]).await?
+                self.ask_one(LOADING, &sql, &[&company, &self.database.host]).await?
             }
-            Some(Term { token, .. }) => {
-                // Whoever takes the lead waits for this statement, and then raises the token that
-                // it has set.
+            Some(Term { host, token, group }) => {
+                // Whoever takes the group over waits for this statement, and then raises the token
+                // that it has set.
                 let sql = format!(
                     "WITH term AS MATERIALIZED (SELECT 1 FROM homes \
                        WHERE company = $3 AND host = $2 AND token = $4 FOR SHARE) \
                      INSERT INTO homes (company, host, token) SELECT $1, $2, 1 FROM term {raise}"
                 );
-                self.ask_one(LOADING, &sql, &[&company, &self.id, &HOST, &token]).await?
+                self.ask_one(LOADING, &sql, &[&company, &host, &group.row(), &token]).await?
             }
         };
         raised.map(|row| row.get(0)).ok_or_else(|| not_leading(LOADING))

@@ -1,25 +1,28 @@
-//! The hosts on one database, of which one leads: it is the home of every company.
+//! The hosts on one database. Each group of companies has one of them as its home.
 //!
-//! Each host has a lease, which a heartbeat renews. Where that of the leader has ended, another one
-//! takes its place by raising the token of the row of company 0 in `homes`, which every transaction
-//! of a leader holds and compares: from then on none of the former leader is committed. Time only
-//! says who should try; the token says who may write.
+//! Each host has a lease, which a heartbeat renews. Where that of a home has ended, another host
+//! takes the group over by raising the token of the group's row in `homes`, which every transaction
+//! of a home holds and compares: from then on none of the former home is committed. Time only says
+//! who should try; the token says who may write.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
 use tokio::time::sleep;
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 use uuid::Uuid;
 
 use crate::connect::{self, Address};
+use crate::database::Database;
 use crate::error::{OpenError, PATIENCE, failed, no_answer, said};
-use crate::heartbeat::{Agreed, Heartbeat, JoinOptions, Leader};
+use crate::group::{Group, Term, assigned};
+use crate::heartbeat::{Agreed, Heartbeat, Home, JoinOptions, Seen};
 use crate::lease::HostLease;
-use crate::place::HOST;
 use crate::shelf::Shelf;
 use memhost_store::StoreError;
 use memhost_types::HostView;
@@ -36,15 +39,10 @@ const AGAIN: Duration = Duration::from_millis(200);
 /// former try in its way.
 const TAKEN_WITHIN: &str = "SET statement_timeout = '8s'";
 
-const LEADING: &str = "taking over";
+/// How long the host that a group without a home is assigned to comes before others.
+const OTHERS_FIRST: Duration = Duration::from_millis(2_000);
 
-/// The right of a host to write, until another one leads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Term {
-    pub(crate) host: Uuid,
-    /// Rises whenever another host leads.
-    pub token: i64,
-}
+const TAKING: &str = "taking over";
 
 /// What a database says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,7 +73,11 @@ pub struct Membership {
     peer_url: Option<String>,
     address: Address,
     lease: Arc<HostLease>,
-    seen: watch::Receiver<Option<Leader>>,
+    seen: watch::Receiver<Seen>,
+    is_leaving: Arc<AtomicBool>,
+    is_draining: Arc<AtomicBool>,
+    /// Since when each group has no home, as far as this host knows.
+    free_since: Mutex<[Option<Instant>; Group::ALL]>,
     beating: Mutex<Option<(oneshot::Sender<()>, JoinHandle<()>)>>,
 }
 
@@ -114,7 +116,8 @@ impl Membership {
         let (id, place, peer_url) = (Uuid::new_v4(), options.place, options.peer_url.clone());
         let token = options.token.clone();
         let lease = Arc::<HostLease>::default();
-        let (seen, receiver) = watch::channel(None);
+        let (seen, receiver) = watch::channel(Seen::default());
+        let (is_leaving, is_draining) = <(Arc<AtomicBool>, Arc<AtomicBool>)>::default();
         let (stop, stopped) = oneshot::channel();
         let heartbeat = Heartbeat {
             database: database.to_owned(),
@@ -122,13 +125,26 @@ impl Membership {
             options,
             lease: Arc::clone(&lease),
             seen,
+            is_leaving: Arc::clone(&is_leaving),
+            is_draining: Arc::clone(&is_draining),
         };
         let thread = heartbeat.start(stopped).map_err(|error| OpenError::Unreachable {
             database: shown.clone(),
             message: error.to_string(),
         })?;
         let beating = Mutex::new(Some((stop, thread)));
-        let joined = Self { id, place, peer_url, address, lease, seen: receiver, beating };
+        let joined = Self {
+            id,
+            place,
+            peer_url,
+            address,
+            lease,
+            seen: receiver,
+            is_leaving,
+            is_draining,
+            free_since: Mutex::default(),
+            beating,
+        };
         match joined.find_room(&client, &token).await {
             Ok(None) => Ok(joined),
             Ok(Some(Conflict { host: other, has_another_token, is_at_our_place })) => {
@@ -191,9 +207,9 @@ impl Membership {
         self.peer_url.is_none()
     }
 
-    /// Whether the leader is a process that ran at the address of this one before.
-    pub fn follows_at_address_of(&self, leader: &Leader) -> bool {
-        !leader.is_me && self.peer_url.is_some() && leader.peer_url == self.peer_url
+    /// Whether a home is a process that ran at the address of this one before.
+    pub fn follows_at_address_of(&self, home: &Home) -> bool {
+        !home.is_me && self.peer_url.is_some() && home.peer_url == self.peer_url
     }
 
     /// Until when it may answer.
@@ -201,58 +217,156 @@ impl Membership {
         &self.lease
     }
 
-    /// Who leads, after each heartbeat. `None`: nobody ever did.
-    pub fn leader(&self) -> watch::Receiver<Option<Leader>> {
+    /// What each heartbeat sees.
+    pub fn seen(&self) -> watch::Receiver<Seen> {
         self.seen.clone()
     }
 
-    /// Whether this host should try to lead: nobody does, or the leader's lease has ended while
-    /// this host kept its own.
-    pub fn should_lead(&self, leader: Option<&Leader>) -> bool {
-        match leader {
-            Some(other) if !other.is_me && other.name.is_some() => {
-                other.is_late && self.lease.is_settled()
-            }
-            _ => self.lease.is_held(),
-        }
-    }
-
-    /// Leads from here on, unless another host does. Waits for transactions of the former leader
-    /// that have begun.
+    /// The connections of this host, for its stores: so many for writing, and at most so many for
+    /// reading.
     ///
     /// # Errors
-    /// Where the database fails. This host may lead then, without a term; it can be called again.
-    pub async fn lead(&self) -> Result<Option<Term>, StoreError> {
-        match tokio::time::timeout(PATIENCE, self.take()).await {
+    /// Where the database cannot be used.
+    pub async fn connect(
+        &self,
+        database: &str,
+        counts: (usize, usize),
+    ) -> Result<Arc<Database>, OpenError> {
+        Database::open(database, self.id, counts).await
+    }
+
+    /// The hosts that groups are given to, this one included unless it is leaving.
+    fn receivers(&self, seen: &Seen, settled_only: bool) -> Vec<Uuid> {
+        let others = seen.others.iter().filter(|other| {
+            // Before a host that was killed and started again has ended, both are there.
+            let is_reached = other.peer_url.is_some() && other.peer_url != self.peer_url;
+            is_reached && !other.is_leaving && (other.is_settled || !settled_only)
+        });
+        let mut all: Vec<Uuid> = others.map(|other| other.host).collect();
+        if !self.is_leaving() {
+            all.push(self.id);
+        }
+        all.sort_unstable();
+        all
+    }
+
+    /// Whether this host should try to take a group over: it has no home, or the home's lease has
+    /// ended while this host kept its own. The host that the group is assigned to comes first.
+    pub fn should_take(&self, group: Group) -> bool {
+        let seen = self.seen.borrow();
+        let home = seen.homes[group.number()].as_ref();
+        let is_ours = home.is_some_and(|home| home.is_me);
+        let is_free = home.is_none_or(|home| home.name.is_none() || home.is_late);
+        let has_waited = {
+            let mut since = self.free_since.lock();
+            let since = &mut since[group.number()];
+            *since = is_free.then(|| since.unwrap_or_else(Instant::now));
+            since.is_some_and(|since| since.elapsed() > OTHERS_FIRST)
+        };
+        if self.is_leaving() || !self.lease.is_held() || !(is_free || is_ours) {
+            return false;
+        }
+        // Its lease has ended, or it is gone by now.
+        let is_late = home.is_some_and(|home| home.name.is_some() && home.is_late);
+        if is_late && !self.lease.is_settled() {
+            return false;
+        }
+        let assigned = assigned(&self.receivers(&seen, false));
+        is_ours || has_waited || assigned.get(group.number()) == Some(&Some(self.id))
+    }
+
+    /// Whether this host should give a group away: another one is assigned to it.
+    pub fn should_give(&self, group: Group) -> bool {
+        let seen = self.seen.borrow();
+        let receivers = self.receivers(&seen, !self.is_leaving());
+        let assigned = assigned(&receivers);
+        assigned.get(group.number()).is_some_and(|host| host.is_some_and(|host| host != self.id))
+    }
+
+    /// From here on this host takes no group over, and gives its own away.
+    pub fn begin_to_leave(&self) {
+        self.is_leaving.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether another host can take groups over.
+    pub fn has_others(&self) -> bool {
+        let seen = self.seen.borrow();
+        self.receivers(&seen, false).iter().any(|host| *host != self.id)
+    }
+
+    /// Whether this host takes no group over: it stops, or an operator wants it.
+    pub fn is_leaving(&self) -> bool {
+        self.is_leaving.load(Ordering::SeqCst) || self.is_draining.load(Ordering::SeqCst)
+    }
+
+    /// Lets a host give its groups away and take none, or take groups again. Answers whether there
+    /// is such a host.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn drain(&self, host: Uuid, is_draining: bool) -> Result<bool, StoreError> {
+        let draining = failed("draining a host");
+        let (client, _) = self.address.connect().await.map_err(&draining)?;
+        let sql = "UPDATE hosts SET is_draining = $2 WHERE id = $1 \
+                   AND expires_at > clock_timestamp()";
+        Ok(client.execute(sql, &[&host, &is_draining]).await.map_err(&draining)? > 0)
+    }
+
+    /// Is the home of a group from here on, unless another host is. Waits for transactions of the
+    /// former home that have begun.
+    ///
+    /// # Errors
+    /// Where the database fails. This host may be the home then, without a term; it can be called
+    /// again.
+    pub async fn take(&self, group: Group) -> Result<Option<Term>, StoreError> {
+        match tokio::time::timeout(PATIENCE, self.try_to_take(group)).await {
             Ok(taken) => taken,
             // A connection may be silent without being broken. This host looks on and tries again.
-            Err(_) => Err(no_answer(LEADING)),
+            Err(_) => Err(no_answer(TAKING)),
         }
     }
 
-    async fn take(&self) -> Result<Option<Term>, StoreError> {
-        let leading = failed(LEADING);
-        let token = self.seen.borrow().as_ref().map_or(0, |leader| leader.token);
-        let (client, _) = self.address.connect().await.map_err(&leading)?;
+    async fn try_to_take(&self, group: Group) -> Result<Option<Term>, StoreError> {
+        let taking = failed(TAKING);
+        let token = self.seen.borrow().homes[group.number()].as_ref().map_or(0, |home| home.token);
+        let (client, _) = self.address.connect().await.map_err(&taking)?;
         // The server gives up before this host does.
-        client.batch_execute(TAKEN_WITHIN).await.map_err(&leading)?;
+        client.batch_execute(TAKEN_WITHIN).await.map_err(&taking)?;
+        let row = group.row();
         let first = "INSERT INTO homes (company, host, token) VALUES ($1, $2, 0) \
                      ON CONFLICT (company) DO NOTHING";
-        client.execute(first, &[&HOST, &Uuid::nil()]).await.map_err(&leading)?;
-        // Waits for transactions of the former leader: each of them holds this row.
+        client.execute(first, &[&row, &Uuid::nil()]).await.map_err(&taking)?;
+        // Waits for transactions of the former home: each of them holds this row.
         let take = "UPDATE homes h SET host = $1, token = h.token + 1 \
                     WHERE h.company = $2 AND h.token = $3 AND NOT EXISTS (\
                       SELECT 1 FROM hosts o WHERE o.id = h.host AND o.id <> $1 \
                       AND o.expires_at > clock_timestamp()) RETURNING h.token";
-        let taken = client.query_opt(take, &[&self.id, &HOST, &token]).await;
-        let Some(row) = taken.map_err(&leading)? else { return Ok(None) };
-        // Nothing is committed any more whose batch had a number.
-        let left = "WITH gone AS (DELETE FROM lanes) DELETE FROM hosts \
-                    WHERE id <> $1 AND expires_at < clock_timestamp() - interval '10 minutes'";
-        client.execute(left, &[&self.id]).await.map_err(&leading)?;
-        let token = row.get(0);
-        self.lease.lead(token);
-        Ok(Some(Term { host: self.id, token }))
+        let taken = client.query_opt(take, &[&self.id, &row, &token]).await;
+        let Some(row) = taken.map_err(&taking)? else { return Ok(None) };
+        let term = Term { host: self.id, token: row.get(0), group };
+        self.lease.begin(term);
+        if group == Group::HOST {
+            // Nothing is committed any more whose batch had a number.
+            let left = "WITH gone AS (DELETE FROM hosts WHERE id <> $1 \
+                          AND expires_at < clock_timestamp() - interval '10 minutes') \
+                        DELETE FROM lanes l WHERE l.host <> $1 \
+                          AND NOT EXISTS (SELECT 1 FROM hosts o WHERE o.id = l.host)";
+            client.execute(left, &[&self.id]).await.map_err(&taking)?;
+        }
+        Ok(Some(term))
+    }
+
+    /// Gives a group away, once everything of it is written. Any host may take it over at once.
+    ///
+    /// # Errors
+    /// Where the database fails. The group stays here then.
+    pub async fn give(&self, term: Term) -> Result<(), StoreError> {
+        let giving = failed("giving companies to another host");
+        let (client, _) = self.address.connect().await.map_err(&giving)?;
+        let sql = "UPDATE homes SET host = $1 WHERE company = $2 AND host = $3 AND token = $4";
+        let values: [&(dyn ToSql + Sync); 4] =
+            [&Uuid::nil(), &term.group.row(), &self.id, &term.token];
+        client.execute(sql, &values).await.map_err(&giving).map(drop)
     }
 
     /// All hosts that were here in the last ten minutes, by name, at each address the last one.
@@ -264,13 +378,15 @@ impl Membership {
         let (client, _) = self.address.connect().await.map_err(&listing)?;
         let sql = "SELECT o.id, o.name, o.peer_url, o.version, \
                      extract(epoch FROM clock_timestamp() - o.joined_at)::bigint, \
-                     o.expires_at > clock_timestamp(), h.company IS NOT NULL \
-                   FROM hosts o LEFT JOIN homes h ON h.company = $1 AND h.host = o.id \
+                     o.expires_at > clock_timestamp(), \
+                     EXISTS (SELECT 1 FROM homes h WHERE h.company = $1 AND h.host = o.id), \
+                     (SELECT count(*) FROM homes h WHERE h.company < $1 AND h.host = o.id), \
+                     o.is_leaving, o.is_draining FROM hosts o \
                    WHERE o.expires_at > clock_timestamp() OR NOT EXISTS (\
                      SELECT 1 FROM hosts n WHERE n.peer_url = o.peer_url \
                      AND n.joined_at > o.joined_at) \
                    ORDER BY o.name, o.joined_at";
-        let rows = client.query(sql, &[&HOST]).await.map_err(&listing)?;
+        let rows = client.query(sql, &[&Group::HOST.row()]).await.map_err(&listing)?;
         let host = |row: &Row| HostView {
             id: row.get(0),
             name: row.get(1),
@@ -279,6 +395,9 @@ impl Membership {
             up_seconds: row.get(4),
             is_up: row.get(5),
             is_leader: row.get(6),
+            groups: u32::try_from(row.get::<_, i64>(7)).unwrap_or(0),
+            is_leaving: row.get(8),
+            is_draining: row.get(9),
         };
         Ok(rows.iter().map(host).collect())
     }

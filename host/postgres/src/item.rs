@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use crate::company::{Company, Part, RowKey};
+use crate::group::Term;
 use crate::place::kind;
 use memhost_store::{StoreError, Table};
 use memhost_types::Operation;
@@ -53,6 +54,16 @@ impl Item {
     /// Why it must not be written: a company of it was given up.
     pub(crate) fn refused(&self) -> Option<StoreError> {
         self.parts.iter().find_map(Part::refused)
+    }
+
+    /// The rows of `homes` that must have these tokens when it is written.
+    pub(crate) fn fences(&self) -> impl Iterator<Item = (i64, i64)> {
+        self.parts.iter().flat_map(|part| part.company.fence())
+    }
+
+    /// The term in which it is written.
+    pub(crate) fn term(&self) -> Option<Term> {
+        self.parts.first().and_then(|part| part.company.term)
     }
 
     pub(crate) fn bytes(&self) -> usize {

@@ -12,9 +12,9 @@ use uuid::Uuid;
 use crate::batch::{self, Batch, Connection, Failure, NewHeld};
 use crate::connect::Address;
 use crate::costs::Costs;
-use crate::error::{PATIENCE, no_answer, passes, said};
+use crate::error::{PATIENCE, no_answer, not_leading, passes, said};
+use crate::group::Term;
 use crate::item::Item;
-use crate::place::HOST;
 use crate::sums::Sums;
 use memhost_store::{StoreError, Writing};
 
@@ -32,7 +32,7 @@ const MANY_BYTES: usize = 4 * MOST_BYTES;
 pub(crate) enum Work {
     Write(Box<Item>),
     /// Everything before it is committed or given up once this is answered.
-    Reach(oneshot::Sender<Option<StoreError>>),
+    Reach(Option<Term>, oneshot::Sender<Option<StoreError>>),
     /// What it remembers of a company's sums and cost events is not true any more. It goes on once
     /// the other end is dropped.
     Pause(i64, oneshot::Sender<()>, oneshot::Receiver<()>),
@@ -45,7 +45,7 @@ struct Waiting {
     bytes: AtomicUsize,
 }
 
-/// What all lanes of a store have done.
+/// What all lanes have done.
 #[derive(Default)]
 pub(crate) struct Counts {
     batches: AtomicU64,
@@ -98,7 +98,6 @@ impl Lane {
     pub(crate) fn start(
         address: Address,
         (host, number): (Uuid, usize),
-        term: Option<i64>,
         counts: Arc<Counts>,
     ) -> Self {
         let (work, incoming) = mpsc::unbounded_channel();
@@ -106,13 +105,12 @@ impl Lane {
         let task = Task {
             address,
             host,
-            term,
             number: i32::try_from(number).unwrap_or(i32::MAX),
             batch: 0,
             connection: None,
             sums: Sums::default(),
             costs: Costs::default(),
-            last_failure: None,
+            failures: HashMap::new(),
             waiting: Arc::clone(&waiting),
             counts,
         };
@@ -136,10 +134,10 @@ impl Lane {
     }
 
     /// Waits until everything that was given before is committed. Answers why something of it was
-    /// given up lately.
-    pub(crate) async fn reach(&self) -> Option<StoreError> {
+    /// given up lately that was written in this term.
+    pub(crate) async fn reach(&self, term: Option<Term>) -> Option<StoreError> {
         let (reply, answer) = oneshot::channel();
-        let _ = self.work.send(Work::Reach(reply));
+        let _ = self.work.send(Work::Reach(term, reply));
         answer.await.unwrap_or_else(|_| Some(closed()))
     }
 
@@ -161,16 +159,14 @@ fn closed() -> StoreError {
 struct Task {
     address: Address,
     host: Uuid,
-    /// The token of the term in which this host leads, if it is among others.
-    term: Option<i64>,
     number: i32,
     /// The number of the last batch.
     batch: i64,
     connection: Option<Connection>,
     sums: Sums,
     costs: Costs,
-    /// When something was given up, and why.
-    last_failure: Option<(Instant, StoreError)>,
+    /// When something was given up last, and why, by the term in which it was written.
+    failures: HashMap<Option<Term>, (Instant, StoreError)>,
     waiting: Arc<Waiting>,
     counts: Arc<Counts>,
 }
@@ -212,9 +208,8 @@ impl Task {
                     self.waiting.items.fetch_sub(count, Ordering::Relaxed);
                     self.waiting.bytes.fetch_sub(bytes, Ordering::Relaxed);
                 }
-                Work::Reach(reply) => {
-                    let lately =
-                        self.last_failure.as_ref().filter(|(at, _)| at.elapsed() < SAYS_SO);
+                Work::Reach(term, reply) => {
+                    let lately = self.failures.get(&term).filter(|(at, _)| at.elapsed() < SAYS_SO);
                     let _ = reply.send(lately.map(|(_, error)| error.clone()));
                 }
                 Work::Pause(company, reply, goes_on) => {
@@ -293,21 +288,36 @@ impl Task {
         tracing::error!(%why, items = items.len(), "a batch was given up");
         count(&self.counts.given_up, items.len());
         (self.sums, self.costs) = (Sums::default(), Costs::default());
-        self.last_failure = Some((Instant::now(), why.clone()));
         for item in items {
+            self.note(&item, why);
             item.failed(why.clone());
         }
     }
 
-    /// Items of a company that was given up are not written.
+    fn note(&mut self, item: &Item, why: &StoreError) {
+        self.failures.retain(|_, (at, _)| at.elapsed() < SAYS_SO);
+        self.failures.insert(item.term(), (Instant::now(), why.clone()));
+    }
+
+    /// Items of a company that was given up are not written, and none of an earlier term beside
+    /// those of a later one.
     fn drop_refused(&mut self, items: &mut Vec<Item>) {
+        let mut newest: HashMap<i64, i64> = HashMap::new();
+        for (row, token) in items.iter().flat_map(Item::fences) {
+            newest.entry(row).and_modify(|known| *known = token.max(*known)).or_insert(token);
+        }
+        let is_old = |item: &Item| {
+            let mut fences = item.fences();
+            fences.any(|(row, token)| newest.get(&row).is_some_and(|newest| token < *newest))
+        };
         // One after the other: what is given up may take those behind it along.
         for item in std::mem::take(items) {
-            match item.refused() {
+            let replaced = || is_old(&item).then(|| not_leading("writing"));
+            match item.refused().or_else(replaced) {
                 None => items.push(item),
                 Some(why) => {
                     count(&self.counts.refused, 1);
-                    self.last_failure = Some((Instant::now(), why.clone()));
+                    self.note(&item, &why);
                     item.failed(why);
                 }
             }
@@ -325,7 +335,7 @@ impl Task {
             let Some(why) = company.map(|company| StoreError::NotHome { company }) else {
                 continue;
             };
-            self.last_failure = Some((Instant::now(), why.clone()));
+            self.note(&item, &why);
             match item.is_record_alone() {
                 true => item.refuse(why),
                 false => item.failed(why),
@@ -347,7 +357,7 @@ impl Task {
         Connection { client, statements }: &mut Connection,
         items: &[Item],
     ) -> Result<NewHeld, Failure> {
-        let mut batch = Batch::of(items, self.term);
+        let mut batch = Batch::of(items);
         let place = (self.host, self.number, self.batch);
         let transaction = batch::begin(client, statements, &batch, place).await?;
         let mut derived = self.sums.add(&transaction, items).await?;
@@ -396,10 +406,10 @@ fn committed(items: Vec<Item>, mut held: HashMap<i64, i64>) {
     }
 }
 
-/// Gives up companies that another host serves: all of them where it leads.
+/// Gives up companies that another host serves, or whose group it does.
 fn lose(items: &[Item], lost: &[i64]) {
     for part in items.iter().flat_map(|item| &item.parts) {
-        if lost.contains(&part.company.id) || lost.contains(&HOST) {
+        if part.company.fence().any(|(row, _)| lost.contains(&row)) {
             part.company.fail(&part.company.is_elsewhere("writing"));
         }
     }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::group::{Group, Term};
+
 /// How long a host may answer after it has renewed its lease. As long after the renewal, by the
 /// database's clock, another host may take its place.
 pub const LEASE: Duration = Duration::from_secs(3);
@@ -18,8 +20,10 @@ pub struct HostLease {
     until: AtomicU64,
     /// Since when it was held without a gap.
     since: AtomicU64,
-    /// The token under which the host leads, by the last heartbeat; 0: it does not.
-    leads: AtomicI64,
+    /// The token under which the host is the home of each group; 0: it is not.
+    tokens: [AtomicI64; Group::ALL],
+    /// When it became that.
+    begun: [AtomicU64; Group::ALL],
     /// The database's time in nanoseconds since 1970, less the nanoseconds since the machine was
     /// started; `i64::MIN`: not known.
     ahead: AtomicI64,
@@ -33,7 +37,8 @@ impl Default for HostLease {
         Self {
             until: AtomicU64::default(),
             since: AtomicU64::default(),
-            leads: AtomicI64::default(),
+            tokens: Default::default(),
+            begun: Default::default(),
             ahead: AtomicI64::new(i64::MIN),
         }
     }
@@ -51,10 +56,10 @@ fn nanoseconds(time: Duration) -> u64 {
 }
 
 impl HostLease {
-    /// Whether the host may answer as the leader in the term with this token.
-    pub fn leads(&self, token: i64) -> bool {
+    /// Whether the host may answer as the home of a group in this term.
+    pub fn holds(&self, term: Term) -> bool {
         // `renew` sets the token first, so a lease that it renewed has its token.
-        self.is_held() && self.leads.load(Ordering::Acquire) == token
+        self.is_held() && self.tokens[term.group.number()].load(Ordering::Acquire) == term.token
     }
 
     /// Whether the lease has not ended.
@@ -79,9 +84,11 @@ impl HostLease {
         }
     }
 
-    /// The host leads from here on, under this token.
-    pub(crate) fn lead(&self, token: i64) {
-        self.leads.store(token, Ordering::Release);
+    /// The host is the home of a group from here on.
+    pub(crate) fn begin(&self, term: Term) {
+        let at = term.group.number();
+        self.begun[at].store(now(), Ordering::Release);
+        self.tokens[at].store(term.token, Ordering::Release);
     }
 
     /// Whether the lease was held for as long as it lasts. Only then does its host take another
@@ -91,10 +98,16 @@ impl HostLease {
         self.is_held() && now() >= self.since.load(Ordering::Acquire) + nanoseconds(LEASE)
     }
 
-    /// The database has renewed the lease, and said under which token the host leads, if it does.
-    /// It was asked at `sent`.
-    pub(crate) fn renew(&self, sent: u64, leads: Option<i64>) {
-        self.leads.store(leads.unwrap_or(0), Ordering::Release);
+    /// The database has renewed the lease, and said in which terms the host is a home. It was asked
+    /// at `sent`.
+    pub(crate) fn renew(&self, sent: u64, terms: &[Term]) {
+        for (group, token) in Group::all().zip(&self.tokens) {
+            // It may not have known of one that began meanwhile.
+            if self.begun[group.number()].load(Ordering::Acquire) < sent {
+                let term = terms.iter().find(|term| term.group == group);
+                token.store(term.map_or(0, |term| term.token), Ordering::Release);
+            }
+        }
         if sent >= self.until.load(Ordering::Acquire) {
             self.since.store(sent, Ordering::Release);
         }
@@ -109,6 +122,8 @@ impl HostLease {
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
 
     #[test]
@@ -118,17 +133,23 @@ mod tests {
         let term = nanoseconds(LEASE);
         // It was asked for a second before the end of the term, twice.
         let first = now() - term - nanoseconds(Duration::from_secs(1));
-        lease.renew(first, None);
+        lease.renew(first, &[]);
         assert!(!lease.is_held(), "three seconds have gone by since it was asked for");
-        lease.renew(first + term / 2, Some(7));
+        let home = |token| Term { host: Uuid::nil(), token, group: Group::HOST };
+        lease.renew(first + term / 2, &[home(7)]);
         assert!(lease.is_held() && lease.is_settled());
-        assert!(lease.leads(7) && !lease.leads(8));
+        assert!(lease.holds(home(7)) && !lease.holds(home(8)));
         lease.end();
-        assert!(!lease.leads(7));
+        assert!(!lease.holds(home(7)));
         assert!(!lease.is_held());
         // After a gap the term begins anew.
-        lease.renew(now(), None);
+        lease.renew(now(), &[]);
         assert!(lease.is_held() && !lease.is_settled());
-        assert!(!lease.leads(7), "another host leads by now");
+        assert!(!lease.holds(home(7)), "another host is the home by now");
+        // What was asked before the host became the home knows nothing of it.
+        let asked = now();
+        lease.begin(home(9));
+        lease.renew(asked, &[]);
+        assert!(lease.holds(home(9)));
     }
 }

@@ -10,7 +10,7 @@ use tokio_postgres::{Row, Transaction};
 
 use crate::company::Company;
 use crate::error::failed;
-use crate::place::{DUE, HOST, kind};
+use crate::place::{kind, kinds_of_due};
 use crate::store::{Inner, PostgresStore};
 use memhost_store::{
     BackupReport, Commit, Compacted, DiskState, Held, Maintenance, Store, StoreError, Table,
@@ -24,10 +24,10 @@ impl Store for PostgresStore {
     fn commit(&self) -> Commit {
         let (reply, commit) = Commit::pair();
         let store = Arc::clone(&self.0);
-        self.0.tasks.spawn(async move {
+        self.0.database.tasks.spawn(async move {
             let mut done = Ok(());
-            for lane in &store.lanes {
-                if let Some(error) = lane.reach().await {
+            for lane in &store.database.lanes {
+                if let Some(error) = lane.reach(store.term).await {
                     done = Err(error);
                 }
             }
@@ -41,10 +41,12 @@ impl Store for PostgresStore {
 impl Maintenance for PostgresStore {
     async fn companies(&self) -> Result<BTreeSet<CompanyId>, StoreError> {
         self.0.reach_all().await;
-        let sql = "SELECT name FROM companies c WHERE \
-                     EXISTS (SELECT 1 FROM operations o WHERE o.company = c.id) OR \
-                     EXISTS (SELECT 1 FROM entries e WHERE e.company = c.id AND e.kind <> $1)";
-        let rows = self.0.ask("reading", sql, &[&DUE]).await?;
+        let sql = "SELECT name FROM companies c WHERE ($2::smallint IS NULL OR company_group = $2) \
+                   AND (EXISTS (SELECT 1 FROM operations o WHERE o.company = c.id) OR \
+                     EXISTS (SELECT 1 FROM entries e WHERE e.company = c.id \
+                       AND e.kind <> ALL($1)))";
+        let group = self.0.term.map(|term| term.group.column());
+        let rows = self.0.ask("reading", sql, &[&kinds_of_due(), &group]).await?;
         Ok(rows.iter().filter_map(|row| row.get::<_, &str>(0).parse().ok()).collect())
     }
 
@@ -95,7 +97,7 @@ impl Maintenance for PostgresStore {
     }
 
     fn writing(&self) -> Option<Writing> {
-        Some(self.0.counts.writing(&self.0.lanes))
+        Some(self.0.database.counts.writing(&self.0.database.lanes))
     }
 
     fn held(&self, company: &CompanyId) -> Result<Held, StoreError> {
@@ -189,18 +191,18 @@ impl Inner {
         home: &Company,
         action: &'static str,
     ) -> Result<(), StoreError> {
-        let term = self.term.map(|term| term.token);
+        let (rows, tokens): (Vec<i64>, Vec<i64>) = home.fence().unzip();
         let found = transaction
             .query(
-                "SELECT 1 FROM homes WHERE host = $2 AND (company = $1 AND token = $3 \
-                 OR company = $4 AND token = $5) FOR SHARE",
-                &[&home.id, &self.id, &home.token, &HOST, &term],
+                "SELECT 1 FROM homes h \
+                 JOIN unnest($1::bigint[], $2::bigint[]) AS w(company, token) \
+                 ON h.company = w.company AND h.token = w.token AND h.host = $3 \
+                 ORDER BY h.company FOR SHARE OF h",
+                &[&rows, &tokens, &self.database.host],
             )
             .await
             .map_err(failed(action))?;
-        // Its own row, and that of the term.
-        let wanted = 1 + usize::from(term.is_some() && home.id != HOST);
-        if found.len() == wanted || !home.is_fenced() {
+        if found.len() == rows.len() {
             return Ok(());
         }
         let error = home.is_elsewhere(action);

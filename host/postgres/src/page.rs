@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use crate::company::Company;
-use crate::place::{DUE, HOST, behind, join, split_company};
+use crate::place::{HOST, behind, join, kind_of_due, kinds_of_due, split_company};
 use crate::store::{Inner, Plan};
 use memhost_store::{StoreError, TablePage};
 use memhost_types::CompanyId;
@@ -120,8 +120,8 @@ impl Inner {
         Ok((rows, is_all))
     }
 
-    /// A page of the rows of all companies: those of the host first, then those of companies in the
-    /// order in which they were made.
+    /// A page of the rows of all companies that the store serves: those of the host first, then
+    /// those of companies in the order in which they were made.
     pub(crate) async fn page_of_all(
         &self,
         kind: i16,
@@ -179,14 +179,16 @@ impl Inner {
                      sum(octet_length(value)) OVER (ORDER BY id, key ROWS UNBOUNDED PRECEDING) \
                        - octet_length(value) AS before \
                    FROM (SELECT c.id, c.name, e.key, e.value FROM (SELECT id, name FROM companies \
-                       WHERE id >= $1 AND id <= $2 ORDER BY id) AS c \
+                       WHERE id >= $1 AND id <= $2 \
+                       AND ($7::smallint IS NULL OR company_group = $7) ORDER BY id) AS c \
                      CROSS JOIN LATERAL (SELECT key, value FROM entries \
                        WHERE company = c.id AND kind = $3 \
                        AND key >= CASE WHEN c.id = $1 THEN $4 ELSE ''::bytea END \
                        ORDER BY key LIMIT $5) AS e \
                      ORDER BY c.id, e.key LIMIT $5) AS wanted) AS rows \
                    WHERE before <= $6 ORDER BY id, key";
-        let values: [&(dyn ToSql + Sync); 6] = [&first, &last, &kind, &from, &count, &most];
+        let group = self.term.map(|term| term.group.column());
+        let values: [&(dyn ToSql + Sync); 7] = [&first, &last, &kind, &from, &count, &most, &group];
         let rows = self.ask_by(Plan::OfAll, "reading", sql, &values).await?;
         let name = |row: &Row| row.get::<_, &str>(0).parse().ok();
         let rows: Vec<RowOfAll> =
@@ -202,9 +204,19 @@ impl Inner {
         if first == HOST {
             return Ok(Some(HOST));
         }
-        let sql = "SELECT max(id) FROM (SELECT id FROM companies WHERE id >= $1 ORDER BY id \
-                   LIMIT $2) AS next";
-        let row = self.ask_one("reading", sql, &[&first, &COMPANIES_AT_ONCE]).await?;
+        let next = |condition| {
+            format!(
+                "SELECT max(id) FROM (SELECT id FROM companies WHERE id >= $1 {condition} \
+                 ORDER BY id LIMIT $2) AS next"
+            )
+        };
+        let row = match self.term.map(|term| term.group.column()) {
+            Some(group) => {
+                let sql = next("AND company_group = $3");
+                self.ask_one("reading", &sql, &[&first, &COMPANIES_AT_ONCE, &group]).await?
+            }
+            None => self.ask_one("reading", &next(""), &[&first, &COMPANIES_AT_ONCE]).await?,
+        };
         Ok(row.and_then(|row| row.get(0)))
     }
 
@@ -218,7 +230,7 @@ impl Inner {
         Ok(row.map_or(i64::MAX, |row| row.get(0)))
     }
 
-    /// A page of the due entries of all companies, in the order of time.
+    /// A page of the due entries of all companies that the store serves, in the order of time.
     pub(crate) async fn page_of_due(
         &self,
         prefix: &[u8],
@@ -229,11 +241,16 @@ impl Inner {
         let from = cursor.unwrap_or(prefix).max(prefix);
         let end = behind(prefix).unwrap_or_else(|| vec![u8::MAX; 32]);
         let count = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
-        let sql = format!(
-            "SELECT key, value FROM entries WHERE kind = {DUE} AND key >= $1 AND key < $2 \
-             ORDER BY key LIMIT $3"
-        );
-        let rows = self.ask("reading", &sql, &[&from, &end, &count]).await?;
+        let kinds = match self.term {
+            Some(term) => vec![kind_of_due(term.group)],
+            None => kinds_of_due(),
+        };
+        // Each kind is read in the order of its index.
+        let sql = "SELECT e.key, e.value FROM unnest($4::smallint[]) AS w(kind) CROSS JOIN LATERAL \
+                   (SELECT key, value FROM entries WHERE kind = w.kind \
+                     AND kind BETWEEN 200 AND 216 AND key >= $1 AND key < $2 \
+                     ORDER BY key LIMIT $3) AS e ORDER BY e.key LIMIT $3";
+        let rows = self.ask("reading", sql, &[&from, &end, &count, &kinds]).await?;
         let mut page = TablePage::default();
         for row in rows {
             if page.entries.len() == limit {

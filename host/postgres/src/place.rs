@@ -1,5 +1,6 @@
 //! Where a key of the store is in the database: its company, its kind and the rest of it.
 
+use crate::group::Group;
 use memhost_store::{Table, company_key};
 use memhost_types::CompanyId;
 
@@ -12,10 +13,34 @@ pub(crate) const STORAGE: i16 = 100;
 pub(crate) const STATE: i16 = 101;
 /// The size of a partition.
 pub(crate) const SIZE: i16 = 102;
-/// Due entries; an index of the schema names it.
-pub(crate) const DUE: i16 = 10;
+/// Due entries of the host itself. Those of companies have the number of their group added, so that
+/// a home reads its own in the order of time. An index of the schema names the numbers.
+const DUE: i16 = 200;
 
-/// The kind of a table's rows. A number is never used for another table.
+/// The kind of the due entries of a group.
+pub(crate) fn kind_of_due(group: Group) -> i16 {
+    DUE + group.column()
+}
+
+/// The kinds of all due entries.
+pub(crate) fn kinds_of_due() -> Vec<i16> {
+    Group::all().map(kind_of_due).collect()
+}
+
+pub(crate) fn is_due(kind: i16) -> bool {
+    kind >= DUE
+}
+
+/// The kind of a company's rows of a table, or of the host's.
+pub(crate) fn kind_of(table: Table, company: Option<&CompanyId>) -> i16 {
+    match table {
+        Table::Due => kind_of_due(company.map_or(Group::HOST, Group::of)),
+        _ => kind(table),
+    }
+}
+
+/// The kind of a table's rows. A number is never used for another table. 10 was that of due
+/// entries, which have several by now.
 pub(crate) fn kind(table: Table) -> i16 {
     match table {
         Table::Host => 1,
@@ -79,7 +104,7 @@ pub(crate) fn split_company(key: &[u8]) -> (Option<CompanyId>, &[u8]) {
 /// The key that [`split`] was given.
 pub(crate) fn join(kind: i16, company: Option<&CompanyId>, rest: &[u8]) -> Vec<u8> {
     match company {
-        Some(company) if kind != DUE => company_key(company, rest),
+        Some(company) if !is_due(kind) => company_key(company, rest),
         _ => rest.to_vec(),
     }
 }
@@ -122,7 +147,7 @@ mod tests {
         ] {
             let (found, rest) = split(table, &key);
             assert_eq!(found.as_ref(), company, "{table:?} {key:?}");
-            assert_eq!(join(kind(table), found.as_ref(), rest), key);
+            assert_eq!(join(kind_of(table, found.as_ref()), found.as_ref(), rest), key);
         }
     }
 

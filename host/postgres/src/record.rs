@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::company::{Company, State};
 use crate::item::{Item, Record, Replaces, Row};
-use crate::place::{DUE, HOST, kind, split};
+use crate::place::{HOST, is_due, kind_of, split};
 use crate::store::Inner;
 use crate::tables::{check_length, prefix_bytes};
 use memhost_store::{Commit, StoreError, Table, TableWrite, encode};
@@ -28,7 +28,7 @@ impl Inner {
         // The host's own lock is taken before those of companies, as everywhere.
         let mut host = rows.iter().any(|row| is_hosts(&row)).then(|| self.own.state.lock());
         let mut state = company.state.lock();
-        let has_rows = rows.iter().any(|row| !is_hosts(&row) && row.key.0 != DUE);
+        let has_rows = rows.iter().any(|row| !is_hosts(&row) && !is_due(row.key.0));
         admit(&state, &operation, has_rows)?;
         let counted = company.record_prefix() + bytes.len();
         let was_open = state.open.remove(&number);
@@ -83,7 +83,7 @@ impl Inner {
         };
         Ok(Row {
             company: owner.id,
-            key: (kind(table), rest.to_vec()),
+            key: (kind_of(table, name.as_ref()), rest.to_vec()),
             value: new.map(Arc::from),
             prefix_bytes: prefix_bytes(table, owner),
         })
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_end_of_an_operation_that_was_cut_short_is_refused_before_it_waits() {
-        let acme = Company::new(1, Some(company("acme")), 1, 1);
+        let acme = Company::new(1, Some(company("acme")), (1, None), 1);
         let mut state = acme.state.lock();
         let ended = numbered("acme", None, OperationKind::Capture, Outcome::Succeeded, 7);
         admit(&state, &ended, false).unwrap();

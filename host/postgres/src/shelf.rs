@@ -11,7 +11,8 @@ use uuid::Uuid;
 
 use crate::connect::Address;
 use crate::error::{OpenError, failed, no_answer};
-use memhost_store::StoreError;
+use crate::place::{STATE, kind};
+use memhost_store::{StoreError, Table};
 
 /// How long one step may take: a component may have many MiB.
 const WITHIN: Duration = Duration::from_secs(30);
@@ -136,14 +137,17 @@ impl Shelf {
         self.ask(sql, &[&self.place, &names]).await.map(drop)
     }
 
-    /// Removes components that no host's directory has.
+    /// Removes components that no host's directory has and no binding needs.
     ///
     /// # Errors
     /// Where the database fails.
-    pub async fn remove(&self, digests: &[String]) -> Result<(), StoreError> {
-        let sql = "DELETE FROM builds b WHERE digest = ANY($1) \
-                   AND NOT EXISTS (SELECT 1 FROM plugins p WHERE p.digest = b.digest)";
-        self.ask(sql, &[&digests]).await.map(drop)
+    pub async fn remove_unneeded(&self) -> Result<(), StoreError> {
+        // A binding and the state of its storage name the build by its digest.
+        let sql = "DELETE FROM builds b WHERE put_at < clock_timestamp() - interval '10 minutes' \
+                   AND NOT EXISTS (SELECT 1 FROM plugins p WHERE p.digest = b.digest) \
+                   AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.kind = ANY($1) \
+                     AND position(decode(b.digest, 'escape') IN e.value) > 0)";
+        self.ask(sql, &[&[kind(Table::Bindings), STATE].as_slice()]).await.map(drop)
     }
 
     async fn ask(

@@ -5,9 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use deadpool_postgres::{Object, Pool};
+use deadpool_postgres::Object;
 use parking_lot::Mutex;
-use tokio::runtime::Handle;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::{Instant, timeout_at};
 use tokio_postgres::Row;
@@ -15,10 +14,10 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use crate::company::{Company, RowKey};
-use crate::connect::{self, Address};
+use crate::database::Database;
 use crate::error::{OpenError, PATIENCE, failed, no_answer, unavailable};
-use crate::hosts::Term;
-use crate::lane::{Counts, Lane};
+use crate::group::Term;
+use crate::lane::Lane;
 use crate::place::HOST;
 use memhost_store::{LocalLeases, LocalLocks, StoreError};
 use memhost_types::CompanyId;
@@ -42,9 +41,11 @@ pub struct PostgresOptions {
     pub readers: usize,
     /// How many companies are loaded before those are dropped that nobody uses.
     pub keeps_loaded: usize,
-    /// The term of a host that leads. `None`: the store takes over each company that it is asked
-    /// for, whoever has it.
+    /// The term in which this host is the home of a group, which is all that the store serves.
+    /// `None`: the store takes over each company that it is asked for, whoever has it.
     pub term: Option<Term>,
+    /// The connections of the host, if it has them already.
+    pub database: Option<Arc<Database>>,
 }
 
 impl Default for PostgresOptions {
@@ -56,6 +57,7 @@ impl Default for PostgresOptions {
             readers: 8,
             keeps_loaded: 10_000,
             term: None,
+            database: None,
         }
     }
 }
@@ -63,7 +65,8 @@ impl Default for PostgresOptions {
 /// Without the address, which has a password.
 impl fmt::Debug for PostgresOptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { address: _, company_bytes, lanes, readers, keeps_loaded, term } = self;
+        let Self { address: _, company_bytes, lanes, readers, keeps_loaded, term, database: _ } =
+            self;
         formatter
             .debug_struct("PostgresOptions")
             .field("company_bytes", company_bytes)
@@ -82,14 +85,8 @@ impl fmt::Debug for PostgresOptions {
 pub struct PostgresStore(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
-    /// Which host this is. A store that is opened again is another one.
-    pub(crate) id: Uuid,
+    pub(crate) database: Arc<Database>,
     pub(crate) term: Option<Term>,
-    pool: Pool,
-    pub(crate) lanes: Vec<Lane>,
-    pub(crate) counts: Arc<Counts>,
-    /// Where the store's own tasks run.
-    pub(crate) tasks: Handle,
     /// The host itself, as a company.
     pub(crate) own: Arc<Company>,
     pub(crate) companies: Mutex<HashMap<CompanyId, Arc<Company>>>,
@@ -148,27 +145,20 @@ impl PostgresStore {
     /// # Errors
     /// Where the address cannot be read, or the database cannot be reached or cannot keep memory.
     pub async fn open(options: PostgresOptions) -> Result<Self, OpenError> {
-        let address = Address::parse(&options.address)?;
-        connect::prepare(&address).await?;
-        let id = options.term.map_or_else(Uuid::new_v4, |term| term.host);
-        let count = options.lanes.max(1);
-        let counts = Arc::<Counts>::default();
-        let term = options.term.map(|term| term.token);
-        let lane = |number| Lane::start(address.clone(), (id, number), term, Arc::clone(&counts));
-        let lanes = (0..count).map(lane).collect();
+        let database = match options.database {
+            Some(database) => database,
+            None => {
+                // A store that is opened again is another host.
+                let host = options.term.map_or_else(Uuid::new_v4, |term| term.host);
+                let counts = (options.lanes, options.readers);
+                Database::open(&options.address, host, counts).await?
+            }
+        };
+        let lanes = database.lanes.len();
         Ok(Self(Arc::new(Inner {
-            id,
+            database,
             term: options.term,
-            pool: address.pool(options.readers.max(1))?,
-            lanes,
-            counts,
-            tasks: Handle::current(),
-            own: Arc::new(Company::new(
-                HOST,
-                None,
-                options.term.map_or(0, |term| term.token),
-                count,
-            )),
+            own: Arc::new(Company::new(HOST, None, (0, options.term), lanes)),
             companies: Mutex::default(),
             keeps_loaded: options.keeps_loaded,
             most_loaded: AtomicUsize::new(options.keeps_loaded),
@@ -184,7 +174,7 @@ impl PostgresStore {
 impl Inner {
     /// A connection for reading, or for a transaction beside those of lanes.
     pub(crate) async fn reader(&self, action: &'static str) -> Result<Object, StoreError> {
-        self.pool.get().await.map_err(unavailable(action))
+        self.database.pool.get().await.map_err(unavailable(action))
     }
 
     /// The rows of a question. It is asked again where the connection breaks, so a statement that
@@ -292,27 +282,27 @@ impl Inner {
     }
 
     pub(crate) fn lane(&self, company: &Company) -> &Lane {
-        &self.lanes[company.lane]
+        &self.database.lanes[company.lane]
     }
 
     /// Waits while a lane has very much to do.
     pub(crate) async fn admit(&self, company: &Company) {
         let lane = self.lane(company);
         while lane.is_full() {
-            lane.reach().await;
+            lane.reach(None).await;
         }
     }
 
     /// Waits until everything of a company that was written before is committed.
     pub(crate) async fn reach(&self, company: &Company) -> Result<(), StoreError> {
-        self.lane(company).reach().await;
+        self.lane(company).reach(None).await;
         company.state.lock().alive()
     }
 
     /// Waits until everything that was written before is committed.
     pub(crate) async fn reach_all(&self) {
-        for lane in &self.lanes {
-            lane.reach().await;
+        for lane in &self.database.lanes {
+            lane.reach(None).await;
         }
     }
 }

@@ -9,7 +9,7 @@ use parking_lot::MutexGuard;
 use crate::company::{Company, Part, RowKey, State};
 use crate::item::{Item, Row};
 use crate::page::Range;
-use crate::place::{HOST, join, kind, split};
+use crate::place::{HOST, join, kind, kind_of, split};
 use crate::store::{Inner, PostgresStore};
 use memhost_store::{
     Change, Commit, DiskLevel, Expected, Held, StoreError, Table, TablePage, Tables, Transacted,
@@ -21,7 +21,9 @@ impl Tables for PostgresStore {
     async fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let (name, rest) = split(table, key);
         match self.0.find_of(name.as_ref()).await? {
-            Some(company) => self.0.value(&company, (kind(table), rest.to_vec())).await,
+            Some(company) => {
+                self.0.value(&company, (kind_of(table, name.as_ref()), rest.to_vec())).await
+            }
             None => Ok(None),
         }
     }
@@ -70,7 +72,7 @@ impl Tables for PostgresStore {
                 Some(name) => self.0.home(name).await?,
                 None => Arc::clone(&self.0.own),
             };
-            places.push((company.id, (kind(change.table), rest.to_vec())));
+            places.push((company.id, (kind_of(change.table, name.as_ref()), rest.to_vec())));
             homes.entry(company.id).or_insert(company);
         }
         let Some(writer) = homes.values().next_back().map(Arc::clone) else {
@@ -89,7 +91,7 @@ impl Tables for PostgresStore {
                 Queued::Done(commit) => return Ok(Transacted::Done(commit)),
                 Queued::Conflict(place) => return Ok(Transacted::Conflict(place)),
                 // A row waits in another lane. Once it is committed, this one can follow it.
-                Queued::Behind(lane) => drop(self.0.lanes[lane].reach().await),
+                Queued::Behind(lane) => drop(self.0.database.lanes[lane].reach(None).await),
                 // A row that waited was given up meanwhile.
                 Queued::Again => {}
             }

@@ -51,7 +51,8 @@ impl WaitingRecords {
         while let Some((key, _)) = marks.next().await? {
             let rest = &key[WAITING.len()..];
             let id = rest.last_chunk::<16>().map(|id| BindingId(uuid::Uuid::from_bytes(*id)));
-            if let (Some(company), Some(id)) = (store::company_of(rest), id) {
+            let company = store::company_of(rest).filter(|company| store.is_home(company));
+            if let (Some(company), Some(id)) = (company, id) {
                 bindings.insert((company, id));
             }
         }

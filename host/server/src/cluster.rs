@@ -1,14 +1,17 @@
-//! Several hosts on one database. One leads and serves all companies; the others pass requests on
-//! to it, and one of them takes its place when its lease has ended.
+//! Several hosts on one database. Each group of companies has one of them as its home, which serves
+//! it. The others pass requests on to it, and one of them takes the group over when its lease has
+//! ended or it gives the group away.
 
 mod cut;
 mod front;
 mod hop;
+mod of_hosts;
+mod pass;
 mod peers;
 mod shared;
+mod whose;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
@@ -17,61 +20,72 @@ use tokio::time::{Instant, sleep, timeout};
 
 use self::hop::Key;
 use self::peers::Peers;
-use self::shared::{Leads, Role, Shared};
+use self::shared::{Role, Serving, Shared};
+use self::whose::Whose;
 use super::ServerOptions;
 use super::bodies::Bodies;
 use super::connections::{Connections, open_files, within};
 use super::listen::{Clients, Endpoint, ServeError, end};
-use super::routes::{Surfaces, router_of};
-use memhost_core::{Leader, Membership, OpenError, Service, Term};
+use memhost_core::{Group, Home, Membership, OpenError, Service, SharedParts, Term};
 use memhost_http::AdminToken;
 
 /// How much of requests that are passed on is kept for another try, in KiB.
 const MOST_KEPT_KIB: usize = 64 << 10;
 
-/// How long a host that has led says to the others that it does not any more. They look every
+/// How long a host that was a home says to the others that it is not any more. They look every
 /// 0.7 s.
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
-/// How long requests of other hosts may take at the end.
+/// How long requests may take that are in progress when a group is given away.
 const FINISHED_WITHIN: Duration = Duration::from_secs(10);
+/// How long a host that stops waits for others to take its groups over.
+const LEFT_WITHIN: Duration = Duration::from_secs(20);
+/// How long a host keeps a group that it took: another one that should have it and cannot would
+/// get it again and again.
+const KEPT_FOR: Duration = Duration::from_secs(5);
 
 /// The place of a host among others.
 pub struct ClusterOptions {
     /// Its place among those on the database.
     pub membership: Arc<Membership>,
+    /// What its services share.
+    pub shared: Arc<SharedParts>,
+    /// The operator's token.
+    pub token: AdminToken,
     /// Where the others reach it, if anywhere.
     pub peers: Option<Endpoint>,
     /// The key by which they know each other.
     pub key: [u8; 32],
 }
 
-/// Serves at all endpoints until `stop` resolves. Whenever this host is to lead, `open` opens it.
-/// At the end it finishes calls in progress, flushes and leaves the other hosts.
+/// Serves at all endpoints until `stop` resolves. Whenever this host is to be the home of a group,
+/// `open` opens its service. At the end it finishes calls in progress, flushes and leaves the other
+/// hosts.
 ///
 /// # Errors
-/// If the host does not open, or accepting or the last flush fails.
+/// If a service does not open, or accepting or the last flush fails.
 pub async fn run_cluster<Opening>(
     endpoints: Vec<Endpoint>,
     cluster: ClusterOptions,
-    open: impl Fn(Term) -> Opening + Send + Sync,
+    open: impl Fn(Term) -> Opening + Send + Sync + 'static,
     options: ServerOptions,
     stop: impl Future<Output = ()> + Send,
 ) -> Result<(), ServeError>
 where
-    Opening: Future<Output = Result<(Arc<Service>, AdminToken), OpenError>> + Send,
+    Opening: Future<Output = Result<Arc<Service>, OpenError>> + Send,
 {
     let (stopping, stopped) = watch::channel(false);
     let connections = Connections::new(within(options.connections, open_files()));
-    let membership = cluster.membership;
+    let (membership, parts) = (cluster.membership, cluster.shared);
+    let database = Arc::clone(parts.database());
     let shared = Arc::new(Shared {
-        role: watch::Sender::new(Arc::new(Role::Waits)),
+        roles: std::array::from_fn(|_| watch::Sender::new(Arc::new(Role::Waits))),
         key: Key::new(cluster.key, membership.id()),
         peers: Peers::default(),
+        whose: Whose::new(database, &cluster.token, options.integrations.clone()),
+        token: cluster.token,
         bodies: Bodies::new(options.connections.max_bodies_bytes),
         membership: Arc::clone(&membership),
         kept: Arc::new(Semaphore::new(MOST_KEPT_KIB)),
-        is_leaving: AtomicBool::new(false),
-        for_hosts: AtomicUsize::new(0),
         options,
     });
     let mut serving = JoinSet::new();
@@ -87,6 +101,11 @@ where
         let connections = Arc::clone(&connections);
         serving_hosts.spawn(peers.serve(connections, router, hosts_stopped, Clients::Hosts));
     }
+    let (open, mut homes) = (Arc::new(open), JoinSet::new());
+    for group in Group::all() {
+        let (shared, open) = (Arc::clone(&shared), Arc::clone(&open));
+        homes.spawn(async move { shared.keep_role(group, &*open).await });
+    }
     let ended = tokio::select! {
         () = stop => Ok(()),
         // An endpoint ends only because of an error.
@@ -96,17 +115,22 @@ where
         Some(ended) = serving_hosts.join_next() => {
             ended.map_err(|error| ServeError::Serve(error.to_string()))
         }
-        error = shared.take_roles(open) => Err(error),
+        Some(ended) = homes.join_next() => {
+            Err(ended.unwrap_or_else(|error| ServeError::Serve(error.to_string())))
+        }
     };
-    let role = Arc::clone(&*shared.role.borrow());
-    let service = match &*role {
-        Role::Leads(leads) => Some(Arc::clone(&leads.service)),
-        _ => None,
-    };
-    let done = end(service.as_deref(), &stopping, serving).await;
+    if ended.is_ok() {
+        shared.give_all().await;
+    }
+    homes.shutdown().await;
+    let services: Vec<Arc<Service>> =
+        shared.served().iter().map(|serving| Arc::clone(&serving.service)).collect();
+    // Streams of events do not end by themselves.
+    parts.stop_following();
+    let done = end(&services, &stopping, serving).await;
     shared.finish_for_hosts().await;
     membership.leave().await;
-    if service.is_some() {
+    if !membership.is_alone() {
         // Another host may send something until its next heartbeat. It is told that nothing was
         // done, which a connection that just closes does not say.
         sleep(TOLD_WITHIN).await;
@@ -118,91 +142,131 @@ where
 }
 
 impl Shared {
-    /// Begins nothing more for other hosts, and waits for what was begun.
-    async fn finish_for_hosts(&self) {
-        self.is_leaving.store(true, Ordering::SeqCst);
-        let until = Instant::now() + FINISHED_WITHIN;
-        while self.for_hosts.load(Ordering::SeqCst) > 0 && Instant::now() < until {
-            sleep(Duration::from_millis(10)).await;
+    /// Lets other hosts take over what this one serves, where there are others.
+    async fn give_all(&self) {
+        self.membership.begin_to_leave();
+        let until = Instant::now() + LEFT_WITHIN;
+        while Instant::now() < until && self.membership.has_others() && !self.served().is_empty() {
+            sleep(Duration::from_millis(20)).await;
         }
     }
 
-    /// Does what each heartbeat asks for. Ends where this host is to lead and does not open.
-    async fn take_roles<Opening>(&self, open: impl Fn(Term) -> Opening) -> ServeError
+    /// Begins nothing more for other hosts, and waits for what was begun.
+    async fn finish_for_hosts(&self) {
+        let served = self.served();
+        served.iter().for_each(|serving| serving.give());
+        finished(&served).await;
+    }
+
+    /// Does for a group what each heartbeat asks for. Ends where this host is to be its home and
+    /// its service does not open.
+    async fn keep_role<Opening>(&self, group: Group, open: impl Fn(Term) -> Opening) -> ServeError
     where
-        Opening: Future<Output = Result<(Arc<Service>, AdminToken), OpenError>>,
+        Opening: Future<Output = Result<Arc<Service>, OpenError>>,
     {
-        let mut leaders = self.membership.leader();
+        let mut seen = self.membership.seen();
         loop {
-            let leader = leaders.borrow_and_update().clone();
-            let leads = match &**self.role.borrow() {
-                Role::Leads(leads) => Some((leads.token, Arc::clone(&leads.service))),
+            let home = seen.borrow_and_update().homes[group.number()].clone();
+            let serving = match &**self.role(group).borrow() {
+                Role::Serves(serving) => Some(Arc::clone(serving)),
                 _ => None,
             };
-            match leads {
-                Some((token, _)) if leader.as_ref().is_none_or(|seen| seen.token <= token) => {}
-                Some((_, service)) => {
-                    tracing::warn!("another host has taken over");
-                    self.follow(leader.as_ref());
-                    retire(service).await;
+            match serving {
+                Some(serving)
+                    if home.as_ref().is_some_and(|seen| seen.token > serving.term.token) =>
+                {
+                    tracing::warn!(group = group.number(), "another host has taken over");
+                    self.follow(group, home.as_ref());
+                    serving.service.background().shutdown(Duration::ZERO).await;
                 }
-                None if self.membership.should_lead(leader.as_ref()) => {
-                    if let Err(error) = self.lead(&open).await {
+                Some(serving) => {
+                    let is_kept = serving.since.elapsed() < KEPT_FOR;
+                    let may_go = !is_kept || self.membership.is_leaving();
+                    if may_go && self.membership.should_give(group) {
+                        self.give(&serving).await;
+                    }
+                }
+                None if self.membership.should_take(group) => {
+                    if let Err(error) = self.take(group, &open).await {
                         return error.into();
                     }
                 }
-                None => self.follow(leader.as_ref()),
+                None => self.follow(group, home.as_ref()),
             }
-            if leaders.changed().await.is_err() {
+            if seen.changed().await.is_err() {
                 return ServeError::Serve("the heartbeat of this host has ended".to_owned());
             }
         }
     }
 
-    async fn lead<Opening>(&self, open: impl Fn(Term) -> Opening) -> Result<(), OpenError>
+    async fn take<Opening>(
+        &self,
+        group: Group,
+        open: impl Fn(Term) -> Opening,
+    ) -> Result<(), OpenError>
     where
-        Opening: Future<Output = Result<(Arc<Service>, AdminToken), OpenError>>,
+        Opening: Future<Output = Result<Arc<Service>, OpenError>>,
     {
-        let term = match self.membership.lead().await {
+        let term = match self.membership.take(group).await {
             Ok(Some(term)) => term,
             Ok(None) => return Ok(()),
             Err(error) => {
-                tracing::warn!(%error, "this host could not take over");
+                tracing::warn!(%error, group = group.number(), "this host could not take over");
                 return Ok(());
             }
         };
-        let (service, token) = open(term).await?;
-        let router = |surfaces| {
-            let (service, token) = (Arc::clone(&service), token.clone());
-            router_of(surfaces, service, token, &self.options, &self.bodies)
-        };
-        let leads = Leads {
-            token: term.token,
-            all: router(Surfaces::All),
-            runtime: router(Surfaces::Runtime),
-            control: router(Surfaces::Control),
-            service: Arc::clone(&service),
-        };
-        self.role.send_replace(Arc::new(Role::Leads(leads)));
-        tracing::info!(term = term.token, "this host leads");
+        let service = open(term).await?;
+        let serving = Serving::new(term, service, &self.token, (&self.options, &self.bodies));
+        self.role(group).send_replace(Arc::new(Role::Serves(Arc::new(serving))));
+        match group {
+            Group::HOST => tracing::info!(term = term.token, "this host leads"),
+            _ => tracing::debug!(group = group.number(), term = term.token, "taken over"),
+        }
         Ok(())
     }
 
-    fn follow(&self, leader: Option<&Leader>) {
-        let next = match leader {
+    /// Gives a group away: finishes what is in progress, while other requests wait for the next
+    /// home.
+    async fn give(&self, serving: &Arc<Serving>) {
+        let group = serving.term.group;
+        // Requests are answered meanwhile.
+        serving.service.background().shutdown(FINISHED_WITHIN).await;
+        serving.give();
+        finished(std::slice::from_ref(serving)).await;
+        let given = async {
+            serving.service.control().flush().await?;
+            self.membership.give(serving.term).await?;
+            Ok::<_, memhost_core::ServiceError>(())
+        };
+        match timeout(FINISHED_WITHIN, given).await {
+            Ok(Ok(())) => {
+                tracing::debug!(group = group.number(), "given away");
+            }
+            // Whether it was given is seen at the next heartbeat. If not, its home has not changed
+            // and opens it again.
+            Ok(Err(error)) => tracing::warn!(%error, "companies were not given to another host"),
+            Err(_) => tracing::warn!("companies were not given to another host in time"),
+        }
+        self.role(group).send_replace(Arc::new(Role::Waits));
+    }
+
+    fn follow(&self, group: Group, home: Option<&Home>) {
+        let next = match home {
             Some(former) if self.membership.follows_at_address_of(former) => Role::Waits,
-            Some(Leader { host, name: Some(name), peer_url, is_me: false, .. }) => {
+            Some(Home { host, name: Some(name), peer_url, is_me: false, .. }) => {
                 Role::Follows { host: *host, name: name.clone(), peer_url: peer_url.clone() }
             }
             _ => Role::Waits,
         };
-        self.role.send_if_modified(|role| {
+        self.role(group).send_if_modified(|role| {
             let is_same = match (&**role, &next) {
                 (Role::Waits, Role::Waits) => true,
                 (Role::Follows { host, .. }, Role::Follows { host: other, .. }) => host == other,
                 _ => false,
             };
-            if let (false, Role::Follows { name, peer_url, .. }) = (is_same, &next) {
+            if let (false, Role::Follows { name, peer_url, .. }, Group::HOST) =
+                (is_same, &next, group)
+            {
                 tracing::info!(leader = name, ?peer_url, "another host leads");
             }
             if !is_same {
@@ -213,8 +277,10 @@ impl Shared {
     }
 }
 
-/// Ends what a host did that leads no more. What it still writes is refused by the database.
-async fn retire(service: Arc<Service>) {
-    service.control().stop_following();
-    service.background().shutdown(Duration::ZERO).await;
+/// Waits until everything that was begun is answered, for some seconds.
+async fn finished(served: &[Arc<Serving>]) {
+    let until = Instant::now() + FINISHED_WITHIN;
+    while served.iter().any(|serving| serving.is_answering()) && Instant::now() < until {
+        sleep(Duration::from_millis(5)).await;
+    }
 }

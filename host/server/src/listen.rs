@@ -297,19 +297,17 @@ pub async fn run(
             |error| ServeError::Serve(error.to_string())
         )?,
     }
-    end(Some(&*service), &stopping, serving).await
+    // Streams of events do not end by themselves.
+    service.control().stop_following();
+    end(&[service], &stopping, serving).await
 }
 
-/// Finishes the calls in progress of endpoints, and flushes what a service has.
+/// Finishes the calls in progress of endpoints, and flushes what services have.
 pub(crate) async fn end(
-    service: Option<&Service>,
+    services: &[Arc<Service>],
     stopping: &watch::Sender<bool>,
     mut serving: JoinSet<()>,
 ) -> Result<(), ServeError> {
-    // Streams of events do not end by themselves.
-    if let Some(service) = service {
-        service.control().stop_following();
-    }
     let _ = stopping.send(true);
     let all = async {
         while serving.join_next().await.is_some() {}
@@ -321,15 +319,21 @@ pub(crate) async fn end(
             GRACE.as_secs()
         );
     }
-    let Some(service) = service else { return Ok(()) };
-    service.background().shutdown(GRACE).await;
-    // A database that does not answer must not keep the process.
-    match tokio::time::timeout(GRACE, service.control().flush()).await {
-        Ok(flushed) => Ok(flushed?),
-        Err(_) => {
-            Err(ServeError::Serve(format!("the disk did not answer within {} s", GRACE.as_secs())))
-        }
+    let mut ending = JoinSet::new();
+    for service in services.iter().map(Arc::clone) {
+        ending.spawn(async move {
+            service.background().shutdown(GRACE).await;
+            // A database that does not answer must not keep the process.
+            match tokio::time::timeout(GRACE, service.control().flush()).await {
+                Ok(flushed) => Ok(flushed?),
+                Err(_) => {
+                    let message = format!("the disk did not answer within {} s", GRACE.as_secs());
+                    Err(ServeError::Serve(message))
+                }
+            }
+        });
     }
+    ending.join_all().await.into_iter().collect()
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 use uuid::Uuid;
 
 use crate::{DueKind, StoreError, TableWrite};
+use memhost_types::CompanyId;
 
 /// Who works on what.
 #[async_trait]
@@ -25,6 +26,20 @@ pub trait Coordination: Send + Sync {
     /// # Errors
     /// Where the store takes no more calls.
     async fn lock(&self, kind: LockKind, key: &[u8]) -> Result<Lease, StoreError>;
+
+    /// Whether this host is the home of a company. Where it is not, its calls about the company
+    /// fail with [`StoreError::NotHome`].
+    fn is_home(&self, company: &CompanyId) -> bool;
+
+    /// The same for what belongs to no company.
+    fn is_hosts_home(&self) -> bool;
+
+    /// The row of the token whose value has this digest, in hex, where another host may be its
+    /// home.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    async fn token_elsewhere(&self, digest: &str) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// What other processes write from now on. `None` if no other process can write.
     fn changes(&self) -> Option<Box<dyn ChangeFeed>>;

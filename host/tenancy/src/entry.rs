@@ -4,6 +4,7 @@ use async_recursion::async_recursion as boxed;
 
 use crate::Tenancy;
 use crate::error::ServiceError;
+use crate::known::KnownCompanies;
 use memhost_access::{Act, Caller};
 use memhost_registry::CompanyRegister as _;
 use memhost_store as store;
@@ -23,7 +24,18 @@ fn makes_company(kind: OperationKind) -> bool {
 }
 
 impl Tenancy {
-    /// The companies that this host has, by id.
+    /// All companies, whichever of the hosts on the database is their home, and those whose erasure
+    /// was begun and is not complete, by id.
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    pub async fn companies_of_all_hosts(
+        &self,
+    ) -> Result<(Vec<CompanyId>, Vec<CompanyId>), ServiceError> {
+        Ok(KnownCompanies::of_all_hosts(&*self.store).await?)
+    }
+
+    /// The companies whose home this host is, by id.
     pub fn companies(&self) -> Vec<CompanyId> {
         let mut all = self.known.all();
         all.retain(|company| !self.is_erased(company));

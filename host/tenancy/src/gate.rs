@@ -35,7 +35,11 @@ impl Tenancy {
     /// Where the refusal cannot be recorded.
     #[boxed]
     pub async fn authenticate(&self, token: &str) -> Result<Authentication, ServiceError> {
-        match self.tokens.find(token) {
+        let found = match self.tokens.find(token) {
+            None => self.tokens.find_elsewhere(token).await?,
+            found => found,
+        };
+        match found {
             Some(Known::Valid(caller)) => Ok(Authentication::Caller(caller)),
             None => {
                 self.oplog.metrics.unauthenticated();
@@ -44,7 +48,8 @@ impl Tenancy {
             Some(Known::Invalid(caller, what)) => {
                 self.oplog.metrics.unauthenticated();
                 let caller = caller.not_accepted(what);
-                if let Some(company) = caller.company().cloned() {
+                let company = caller.company().filter(|company| self.store.is_home(company));
+                if let Some(company) = company.cloned() {
                     let message =
                         format!("the token {what}; make another with `memhost token create`");
                     let refusal = Refusal::new(OperationErrorCode::Forbidden, message);
@@ -196,7 +201,9 @@ impl Tenancy {
         // and writes into none.
         let may_exist = |company: &&CompanyId| self.is_known(company) || self.is_erased(company);
         let company = company.filter(|company| caller.reaches_companies() && may_exist(company));
-        match caller.company().or(company).cloned() {
+        // A page about all companies is not asked at the home of the caller's.
+        let at_home = |company: &&CompanyId| self.store.is_home(company);
+        match caller.company().or(company).filter(at_home).cloned() {
             Some(company) => match self.refusal(caller, kind, company, denied.into()).await {
                 Ok(error) | Err(error) => error,
             },
@@ -300,8 +307,16 @@ impl Tenancy {
     }
 
     /// Whose a token's value is: a company's, or for `None` anybody's on the host.
-    pub fn whose_token(&self, company: Option<&CompanyId>, value: &str) -> FoundToken {
-        self.tokens.whose(company, value)
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    #[boxed]
+    pub async fn whose_token(
+        &self,
+        company: Option<&CompanyId>,
+        value: &str,
+    ) -> Result<FoundToken, ServiceError> {
+        Ok(self.tokens.whose(company, value).await?)
     }
 
     /// Writes when tokens were last used, and removes those that have ended.

@@ -17,11 +17,18 @@ use memhost_registry::CompanyRegister;
 use memhost_store::{self as store, Change, Store, StoreError, Table};
 use memhost_types::{CompanyId, Principal};
 
+/// The prefix of the marks of erasures that are not complete.
+pub(crate) const ERASING: &[u8] = b"erasing\0";
 /// The prefix of the rows of known companies.
 const KNOWN: &[u8] = b"company\0";
 /// Requests to unknown companies that the process's log names in a minute. Further ones are only
 /// counted.
 const MOST_LOGGED: usize = 64;
+
+/// The company that a key behind a prefix names.
+pub(crate) fn named(key: &[u8], prefix: &[u8]) -> Option<CompanyId> {
+    String::from_utf8_lossy(key.get(prefix.len()..)?).parse().ok()
+}
 
 /// The row of a known company.
 #[derive(Serialize, Deserialize)]
@@ -55,15 +62,31 @@ impl KnownCompanies {
         self.all.read().iter().cloned().collect()
     }
 
-    /// Reads the rows that other processes wrote, too.
+    /// Reads the rows of the companies whose home this host is.
     pub(crate) async fn reload(&self, store: &dyn Store) -> Result<(), StoreError> {
         let mut rows = store::scan_all(store, Table::Host, KNOWN);
         while let Some((key, _)) = rows.next().await? {
-            if let Ok(company) = String::from_utf8_lossy(&key[KNOWN.len()..]).parse() {
+            if let Some(company) = named(&key, KNOWN).filter(|company| store.is_home(company)) {
                 self.add(&company);
             }
         }
         Ok(())
+    }
+
+    /// All companies, whichever host is their home, and those whose erasure was begun and is not
+    /// complete, by id.
+    pub(crate) async fn of_all_hosts(
+        store: &dyn Store,
+    ) -> Result<(Vec<CompanyId>, Vec<CompanyId>), StoreError> {
+        let mut all = [Vec::new(), Vec::new()];
+        for (prefix, found) in [KNOWN, ERASING].into_iter().zip(&mut all) {
+            let mut rows = store::scan_all(store, Table::Host, prefix);
+            while let Some((key, _)) = rows.next().await? {
+                found.extend(named(&key, prefix));
+            }
+        }
+        let [known, erasing] = all;
+        Ok((known, erasing))
     }
 
     pub(crate) fn forget(&self, company: &CompanyId) {

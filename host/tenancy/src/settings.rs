@@ -162,7 +162,9 @@ impl Settings {
     pub(crate) async fn reload_erased(&self, store: &dyn Store) -> Result<(), StoreError> {
         let mut rows = store::scan_all(store, Table::Host, TOMBSTONE);
         while let Some((_, erased)) = rows.next_row::<Erased>("tombstone").await? {
-            self.erased.write().insert(erased.tombstone.company_id.clone(), Arc::new(erased));
+            if store.is_home(&erased.tombstone.company_id) {
+                self.erased.write().insert(erased.tombstone.company_id.clone(), Arc::new(erased));
+            }
         }
         Ok(())
     }

@@ -7,13 +7,10 @@ use ed25519_dalek::Signer as _;
 
 use crate::Tenancy;
 use crate::error::ServiceError;
-use crate::known::KnownCompanies;
+use crate::known::{ERASING, KnownCompanies, named};
 use crate::settings::{Erased, ImportGuard, TOMBSTONE, Tombstone};
 use memhost_store::{self as store, Change, StoreError, Table, TableWrite};
 use memhost_types::CompanyId;
-
-/// The prefix of the marks of erasures that are not complete.
-const ERASING: &[u8] = b"erasing\0";
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -70,7 +67,7 @@ impl Tenancy {
         self.settings.begin_import(company)
     }
 
-    /// Companies whose erasure was cut short, by the marks in the store.
+    /// Companies of this host whose erasure was cut short, by the marks in the store.
     ///
     /// # Errors
     /// Where they cannot be read.
@@ -78,7 +75,7 @@ impl Tenancy {
         let (mut found, mut marks) =
             (Vec::new(), store::scan_all(&*self.store, Table::Host, ERASING));
         while let Some((key, _)) = marks.next().await? {
-            found.extend(String::from_utf8_lossy(&key[ERASING.len()..]).parse().ok());
+            found.extend(named(&key, ERASING).filter(|company| self.store.is_home(company)));
         }
         Ok(found)
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ed25519_dalek::SigningKey;
 
 use crate::known::KnownCompanies;
+use crate::sessions::Sessions;
 use crate::settings::Settings;
 use memhost_access::Tokens;
 use memhost_oplog::Oplog;
@@ -41,6 +42,8 @@ pub struct TenancyParts {
     pub cursors: CursorKey,
     /// Signs tombstones.
     pub signing: SigningKey,
+    /// Seals what sessions have.
+    pub session_key: [u8; 32],
     /// Whether the first write of an operator makes its company.
     pub zero_config: bool,
 }
@@ -61,6 +64,7 @@ pub struct Tenancy {
     pub(crate) cursors: CursorKey,
     pub(crate) signing: SigningKey,
     pub(crate) zero_config: bool,
+    pub(crate) sessions: Sessions,
     /// Held while what is too old is removed of every company.
     pub(crate) sweeping: tokio::sync::Mutex<()>,
 }
@@ -73,6 +77,7 @@ impl Tenancy {
     pub async fn open(parts: TenancyParts) -> Result<Self, StoreError> {
         Ok(Self {
             settings: Settings::open(&*parts.store).await?,
+            sessions: Sessions::new(Arc::clone(&parts.store), parts.session_key),
             store: parts.store,
             clock: parts.clock,
             oplog: parts.oplog,
@@ -88,5 +93,10 @@ impl Tenancy {
             zero_config: parts.zero_config,
             sweeping: tokio::sync::Mutex::default(),
         })
+    }
+
+    /// The sessions of people in the explorer.
+    pub fn sessions(&self) -> &Sessions {
+        &self.sessions
     }
 }

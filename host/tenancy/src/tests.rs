@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::*;
 use memhost_access::{Act, Caller, Tokens};
-use memhost_oplog::{Audit, Oplog, OplogOptions};
+use memhost_oplog::{Audit, Oplog, OplogOptions, Told};
 use memhost_ports::Clock;
 use memhost_queues::{Deliveries, Jobs, Reviews};
 use memhost_records::Records;
@@ -61,10 +61,14 @@ impl Room {
         let options = OplogOptions {
             audit: Audit::default(),
             compact_after: std::time::Duration::from_secs(60),
-            has_company_label: false,
         };
-        let oplog =
-            Oplog::open(Arc::clone(&rows), Arc::clone(&time), Arc::clone(&records), options);
+        let oplog = Oplog::open(
+            Arc::clone(&rows),
+            Arc::clone(&time),
+            Arc::clone(&records),
+            Told::new(Arc::clone(&time), false),
+            options,
+        );
         let parts = TenancyParts {
             oplog: oplog.await.unwrap(),
             activity: Arc::new(ActivityLog::new(Arc::clone(&rows), Arc::clone(&time), register)),
@@ -78,6 +82,7 @@ impl Room {
             records,
             cursors: CursorKey::new([7; 32]),
             signing: SigningKey::from_bytes(&[9; 32]),
+            session_key: [8; 32],
             zero_config,
         };
         Self { store, clock, tenancy: Tenancy::open(parts).await.unwrap() }

@@ -187,6 +187,9 @@ pub async fn undo_cut_imports(
     while let Some((key, _)) = marks.next().await? {
         let name = String::from_utf8_lossy(&key[IMPORTING.len()..]).into_owned();
         if let Ok(company) = name.parse::<CompanyId>() {
+            if !store.is_home(&company) {
+                continue;
+            }
             tracing::warn!(%company, "an import was interrupted; what it had imported is removed");
             store.erase_company(&company).await?;
             waiting::remove_marks(store, &company).await?;

@@ -17,8 +17,14 @@ pub struct HostView {
     pub peer_url: Option<String>,
     /// The program's version.
     pub version: String,
-    /// Whether it leads: it serves all companies, and the others pass requests on to it.
+    /// Whether it leads: it serves what belongs to no company, such as the list of companies.
     pub is_leader: bool,
+    /// How many of the 16 groups of companies it serves. The others pass requests on to it.
+    pub groups: u32,
+    /// Whether it gives its groups to the others, because it stops.
+    pub is_leaving: bool,
+    /// Whether it does so and takes none, because an operator wants it.
+    pub is_draining: bool,
     /// Whether it has renewed its lease in time.
     pub is_up: bool,
     /// Seconds since it was started.

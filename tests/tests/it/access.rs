@@ -103,6 +103,7 @@ pub(crate) const HOST: &[(Method, &str)] = &[
     (Method::Get, "/control/v1/stream"),
     (Method::Get, "/control/v1/doctor"),
     (Method::Get, "/control/v1/hosts"),
+    (Method::Patch, "/control/v1/hosts/{id}"),
     (Method::Get, "/control/v1/tokens"),
     (Method::Post, "/control/v1/tokens"),
     (Method::Post, "/control/v1/tokens/{id}/rotate"),
@@ -153,6 +154,7 @@ fn body(path: &str, company: &str) -> Value {
         "finance-events" => json!({"eventKind": "fee", "biller": "b", "amountCents": 1,
             "occurredAt": "2026-11-20T00:00:00Z"}),
         "decision" => json!({"decision": "approve"}),
+        "{id}" if path.contains("/hosts/") => json!({"isDraining": true}),
         "erase" => json!({"confirm": "nobody"}),
         "{name}" => {
             json!({

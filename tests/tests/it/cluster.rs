@@ -52,7 +52,7 @@ impl Host {
         send(&self.url, path, body, key)
     }
 
-    fn fine(&self, path: &str, body: Option<&Value>) -> Value {
+    pub(crate) fn fine(&self, path: &str, body: Option<&Value>) -> Value {
         let (status, answer) = self.send(path, body, None).expect("no answer");
         assert!((200..300).contains(&status), "{status} {answer}");
         answer
@@ -562,11 +562,16 @@ async fn a_provider_that_needs_files_needs_a_directory_that_all_hosts_share() {
     joining.database = Some(database.clone());
     let peer_url = Some("http://127.0.0.1:1".to_owned());
     let joined = joining.join("a".to_owned(), peer_url, b"token").await.unwrap();
-    let term = joined.membership.lead().await.unwrap().unwrap();
-    let leadership = memhost_core::Leadership { membership: joined.membership, term };
+    let membership = joined.membership;
+    let group = memhost_core::Group::of(&"acme".parse().unwrap());
+    let term = membership.take(group).await.unwrap().unwrap();
     let host = TestHost::with(&["floods-directory"], |options| {
         options.database = Some(database.clone());
-        options.leadership = Some(leadership.clone());
+        let opening = memhost_core::SharedParts::open(options, &membership);
+        let opened = || tokio::runtime::Handle::current().block_on(opening).unwrap();
+        let shared = tokio::task::block_in_place(opened);
+        let membership = Arc::clone(&membership);
+        options.tenure = Some(memhost_core::Tenure { membership, term, shared });
     });
     let host = host.await.unwrap();
     let api = Api::new(&host);
@@ -580,11 +585,11 @@ async fn a_provider_that_needs_files_needs_a_directory_that_all_hosts_share() {
         _ => made,
     };
     assert!(answer.status >= 400 && answer.text.contains("shared_dir"), "{}", answer.text);
-    // The built-in one can do without.
+    // The built-in one can do without, here in a company of the same group.
     let mut built_in = capture("The letters are kept here");
-    built_in["scope"]["companyId"] = json!("other");
-    built_in["source"]["companyId"] = json!("other");
-    api.post(&CAPTURE.replace("acme", "other"), &built_in).await.fine();
-    assert_eq!(api.query("other", "letters").await.len(), 1);
-    leadership.membership.leave().await;
+    built_in["scope"]["companyId"] = json!("other-8");
+    built_in["source"]["companyId"] = json!("other-8");
+    api.post(&CAPTURE.replace("acme", "other-8"), &built_in).await.fine();
+    assert_eq!(api.query("other-8", "letters").await.len(), 1);
+    membership.leave().await;
 }

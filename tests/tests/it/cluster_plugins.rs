@@ -127,17 +127,22 @@ fn each_host_checks_for_itself_whether_it_trusts_a_plugin() {
         files.into_iter().any(|file| file.unwrap().path().extension().unwrap() == "minisig")
     });
     // It is no copy that a binding could be served from, either. Looked at before this host leads,
-    // which drops copies that nobody needs.
+    // which removes copies that nobody needs.
     let components = fs::read_dir(cluster.path("b").join("components")).unwrap();
     let remembers = fs::metadata(guest_file("remembers")).unwrap().len();
     for file in components {
         assert_ne!(file.unwrap().metadata().unwrap().len(), remembers);
     }
     kill(first);
-    let mut listing = program();
-    listing.args(["plugin", "list", "--url", &second.url, "--token", TOKEN, "-o", "json"]);
-    let output = listing.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("remembers") && said.contains("it is not signed"), "{said}");
+    let list = || {
+        let mut listing = program();
+        listing.args(["plugin", "list", "--url", &second.url, "--token", TOKEN, "-o", "json"]);
+        String::from_utf8_lossy(&listing.output().unwrap().stdout).into_owned()
+    };
+    // It was looked at again when its signature came.
+    wait_for("the second host refuses both", || {
+        let list = list();
+        list.contains("remembers.") && list.contains("it is not signed")
+    });
     assert!(!has_provider(&second));
 }

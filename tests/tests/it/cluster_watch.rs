@@ -20,7 +20,7 @@ fn doctor(at: &Host) -> String {
 fn figures_and_checks_are_about_the_hosts_and_their_database() {
     let Some(cluster) = Cluster::new() else { return };
     let mut first = cluster.start("a");
-    // It leads.
+    // It serves all companies.
     let written = send(&first.url, CAPTURE, Some(&capture("The letters are here")), None).unwrap();
     assert_eq!(written.0, 200, "{}", written.1);
     let second = cluster.start("b");
@@ -38,16 +38,19 @@ fn figures_and_checks_are_about_the_hosts_and_their_database() {
     };
     assert!(figure(&text, "memhost_database_items_total") > 0);
     assert_eq!(figure(&text, "memhost_database_items_given_up_total"), 0);
-    let term = figure(&text, "memhost_term");
+    assert_eq!(figure(&text, "memhost_groups "), 16);
+    assert_eq!(figure(&text, "memhost_groups_taken_total"), 17, "with what belongs to no company");
     let found = doctor(&first);
     assert!(found.contains("2 hosts on the database"), "{found}");
     assert!(found.contains("synchronous_commit is on"), "{found}");
 
-    // The one that leads is killed: another term begins, and the list says who is gone.
+    // It is killed: the other one takes everything over, and the list says who is gone.
     first.child.kill().unwrap();
     first.child.wait().unwrap();
+    let written = send(&second.url, CAPTURE, Some(&capture("The maps are here")), None).unwrap();
+    assert_eq!(written.0, 200, "{}", written.1);
     let text = metrics(&second);
-    assert!(figure(&text, "memhost_term") > term);
+    assert!(figure(&text, "memhost_database_items_total") > 0);
     assert!(text.contains("memhost_hosts{state=\"gone\"} 1"), "{text}");
     assert!(doctor(&second).contains("gone in the last ten minutes"));
 }

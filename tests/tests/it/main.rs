@@ -30,6 +30,7 @@ mod check;
 mod cli;
 mod cluster;
 mod cluster_checker;
+mod cluster_homes;
 mod cluster_plugins;
 mod cluster_watch;
 mod company;

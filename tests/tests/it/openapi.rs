@@ -236,7 +236,7 @@ fn problems_follow_from_the_types_of_a_handler() {
             .join(" ")
     };
     // 400: a header that says for whom an integration acts may be wrong.
-    assert_eq!(statuses("get", "/control/v1/companies"), "400 401 403 500");
+    assert_eq!(statuses("get", "/control/v1/companies"), "400 401 403 500 503");
     assert_eq!(statuses("get", "/control/v1/tombstones/{company}"), "400 401 403 404 500 503");
     let bindings = "/control/v1/companies/{company}/bindings";
     assert_eq!(statuses("get", bindings), "400 401 403 404 410 500 503");

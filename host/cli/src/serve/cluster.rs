@@ -8,7 +8,9 @@ use super::listen::{bind, reached_by_others, ready, say_listening, until};
 use super::memory;
 use crate::output::line;
 use crate::{CliError, Result, context};
-use memhost_core::{DatabaseError, Leadership, Service, ServiceOptions, Term, compile_ahead};
+use memhost_core::{
+    DatabaseError, Service, ServiceOptions, SharedParts, Tenure, Term, compile_ahead,
+};
 use memhost_server::{
     self as server, Address, AdminToken, ClusterOptions, Endpoint, ServeError, ServerOptions,
     Surfaces,
@@ -16,7 +18,7 @@ use memhost_server::{
 
 /// How long this host may take to be reached at its own URL.
 const REACHED_WITHIN: Duration = Duration::from_secs(3);
-/// How long a host that takes over looks for plugins that others have brought.
+/// How long a host that starts looks for plugins that others have brought.
 const SHARED_WITHIN: Duration = Duration::from_secs(3);
 
 /// Where the other hosts reach this one.
@@ -164,39 +166,23 @@ pub(super) async fn serve(
             context::remember(&first, &last, made)?;
         }
     }
-    let (membership, plugins) = (Arc::clone(&joined.membership), Arc::clone(&joined.plugins));
-    let ahead = options.clone();
+    // What others brought is served from the beginning.
+    let _ = tokio::time::timeout(SHARED_WITHIN, joined.plugins.update()).await;
+    let membership = Arc::clone(&joined.membership);
+    let shared = SharedParts::open(&options, &membership).await.map_err(unusable)?;
+    let (tenant, parts) = (Arc::clone(&membership), Arc::clone(&shared));
     let open = move |term: Term| {
-        let (mut options, token) = (options.clone(), token.clone());
-        options.leadership = Some(Leadership { membership: Arc::clone(&membership), term });
-        let plugins = Arc::clone(&plugins);
-        async move {
-            if has_peers {
-                // What others brought in the last second is served from the beginning.
-                let _ = tokio::time::timeout(SHARED_WITHIN, plugins.update()).await;
-            }
-            Ok((Service::open(options).await?, token))
-        }
+        let (membership, shared) = (Arc::clone(&tenant), Arc::clone(&parts));
+        let tenure = Some(Tenure { membership, term, shared });
+        Service::open(ServiceOptions { tenure, ..options.clone() })
     };
-    let sharing = async {
-        if !has_peers {
-            std::future::pending::<()>().await;
-        }
-        let compile = async || {
-            if let Err(error) = compile_ahead(&ahead).await {
-                tracing::warn!(%error, "plugins of other hosts are compiled when they are used");
-            }
-        };
-        joined.plugins.follow(compile).await;
-    };
-    let (membership, key) = (Arc::clone(&joined.membership), joined.peers);
-    let cluster = ClusterOptions { membership, peers, key };
+    let cluster = ClusterOptions { membership, shared, token, peers, key: joined.peers };
     let stop = until(stopped, start.closed);
     let serving = server::run_cluster(endpoints, cluster, open, surfaces, stop);
     tokio::select! {
         served = serving => served.map_err(CliError::host),
         never = memory::give_back_when_idle() => never,
-        () = sharing => Ok(()),
+        never = joined.plugins.follow() => never,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use async_recursion::async_recursion as boxed;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Check, Monitor};
@@ -71,18 +72,19 @@ impl Monitor {
         all.push(check_log(&*self.store).await);
         let data_dir = self.data_dir.clone();
         // A database has its own disk, and its own guards.
-        if self.membership.is_none() {
+        if self.place.is_none() {
             all.push(check_space(self.store.disk()));
         }
-        all.push(self.check_companies().await);
+        let beside = self.beside();
+        all.push(self.check_companies(&beside));
         let disk = move || vec![check_keys(&data_dir), permissions::check(&data_dir)];
         all.extend(memhost_executor::spawn_blocking(disk).await.unwrap_or_default());
-        all.push(self.check_clock().await);
+        all.push(self.check_clock(&beside).await);
         all.push(self.check_cache());
         all.push(self.check_plugins());
-        all.push(self.check_bindings().await);
+        all.push(self.check_bindings(&beside).await);
         all.extend(self.check_sections());
-        all.push(self.check_background().await);
+        all.push(self.check_background(&beside).await);
         all.extend(self.check_quiet());
         all.extend(self.check_hosts().await);
         all.extend(self.check_database().await);
@@ -90,17 +92,18 @@ impl Monitor {
     }
 
     /// Warns of a clock that was set back: new operations would have earlier times than old ones.
-    async fn check_clock(&self) -> Check {
+    async fn check_clock(&self, beside: &[Arc<Self>]) -> Check {
         let now = self.clock.now();
         if now.as_second() < 1_735_689_600 {
             return Check::error("clock", format!("it says {now}"), "set this machine's clock");
         }
         let mut newest = None;
-        for company in self.bindings.companies() {
-            if let Ok(page) =
-                self.store.operations(&company, &OperationFilter::default(), None, 1).await
-            {
-                newest = newest.max(page.operations.first().map(|operation| operation.started_at));
+        for one in self.with(beside) {
+            for company in one.bindings.companies() {
+                let all = OperationFilter::default();
+                let page = one.store.operations(&company, &all, None, 1).await;
+                let first = page.ok().and_then(|page| page.operations.into_iter().next());
+                newest = newest.max(first.map(|operation| operation.started_at));
             }
         }
         match newest {
@@ -161,20 +164,23 @@ impl Monitor {
         }
     }
 
-    async fn check_bindings(&self) -> Check {
+    async fn check_bindings(&self, beside: &[Arc<Self>]) -> Check {
         let (mut all, mut troubled) = (0, Vec::new());
         let until = Instant::now() + ASKING;
-        for company in self.bindings.companies() {
-            for binding in self.bindings.list(&company) {
-                // The page of the binding says later what it could not say in time.
-                if Instant::now() < until {
-                    let _ = tokio::time::timeout(PROBE, self.operations.ask_health(&binding)).await;
+        for one in self.with(beside) {
+            for company in one.bindings.companies() {
+                for binding in one.bindings.list(&company) {
+                    // The page of the binding says later what it could not say in time.
+                    if Instant::now() < until {
+                        let asked = one.operations.ask_health(&binding);
+                        let _ = tokio::time::timeout(PROBE, asked).await;
+                    }
                 }
-            }
-            for view in self.control.bindings(&company).await.unwrap_or_default() {
-                all += 1;
-                if let Some(trouble) = view.troubles().next() {
-                    troubled.push(format!("`{}` of {company}: {trouble}", view.binding.key));
+                for view in one.control.bindings(&company).await.unwrap_or_default() {
+                    all += 1;
+                    if let Some(trouble) = view.troubles().next() {
+                        troubled.push(format!("`{}` of {company}: {trouble}", view.binding.key));
+                    }
                 }
             }
         }
@@ -195,11 +201,15 @@ impl Monitor {
     }
 
     /// Warns of companies that have nearly as much as they may have.
-    async fn check_companies(&self) -> Check {
+    fn check_companies(&self, beside: &[Arc<Self>]) -> Check {
         let (mut most, mut near) = (Held::default(), Vec::new());
-        let companies = self.tenancy.companies();
-        for company in &companies {
-            let held = match self.store.held(company) {
+        let of = |one: &'_ Self| {
+            let companies = one.tenancy.companies().into_iter();
+            companies.map(|company| (Arc::clone(&one.store), company)).collect::<Vec<_>>()
+        };
+        let companies: Vec<_> = self.with(beside).flat_map(of).collect();
+        for (store, company) in &companies {
+            let held = match store.held(company) {
                 Ok(held) => held,
                 Err(error) => {
                     return Check::error("companies", error.to_string(), "check the disk's device");
@@ -251,17 +261,19 @@ impl Monitor {
         })
     }
 
-    async fn check_background(&self) -> Check {
+    async fn check_background(&self, beside: &[Arc<Self>]) -> Check {
         let dead =
             DeliveryFilter { status: Some(DeliveryStatus::Dead), ..DeliveryFilter::default() };
         let failed = JobFilter { status: Some(JobStatus::Failed), ..JobFilter::default() };
         let mut troubled: Vec<CompanyId> = Vec::new();
-        for company in self.bindings.companies() {
-            let deliveries = self.deliveries.list(&company, &dead, None, 1).await;
-            let jobs = self.jobs.list(&company, &failed, None, 1).await;
-            let has_dead = deliveries.is_ok_and(|(found, _)| !found.is_empty());
-            if has_dead || jobs.is_ok_and(|(found, _)| !found.is_empty()) {
-                troubled.push(company);
+        for one in self.with(beside) {
+            for company in one.bindings.companies() {
+                let deliveries = one.deliveries.list(&company, &dead, None, 1).await;
+                let jobs = one.jobs.list(&company, &failed, None, 1).await;
+                let has_dead = deliveries.is_ok_and(|(found, _)| !found.is_empty());
+                if has_dead || jobs.is_ok_and(|(found, _)| !found.is_empty()) {
+                    troubled.push(company);
+                }
             }
         }
         match troubled.first() {

@@ -1,5 +1,7 @@
 //! The figures that the metrics have beside their counters, read at the time of the request.
 
+use std::sync::Arc;
+
 use async_recursion::async_recursion as boxed;
 
 use super::Monitor;
@@ -8,6 +10,16 @@ use memhost_registry::versions::BreakerState;
 use memhost_store::DiskLevel;
 use memhost_tenancy::ServiceError;
 
+/// Adds figures to those of the same name.
+fn add(known: &mut Gauges, more: Gauges) {
+    for (label, count) in more.values {
+        match known.values.iter_mut().find(|(other, _)| *other == label) {
+            Some((_, sum)) => *sum += count,
+            None => known.values.push((label, count)),
+        }
+    }
+}
+
 impl Monitor {
     /// All metrics as OpenMetrics text, which Prometheus reads.
     ///
@@ -15,12 +27,21 @@ impl Monitor {
     /// Where it cannot be written out.
     #[boxed]
     pub async fn metrics(&self) -> Result<String, ServiceError> {
-        let mut added = Vec::new();
-        for (_, source) in self.metric_sources.all() {
-            added.extend(source.gauges(&self.control, self.clock.now()).await?);
+        let beside = self.beside();
+        let (mut added, mut deliveries, mut jobs) = (Vec::<Gauges>::new(), 0, 0);
+        for one in self.with(&beside) {
+            for (_, source) in one.metric_sources.all() {
+                for gauges in source.gauges(&one.control, one.clock.now()).await? {
+                    match added.iter_mut().find(|known| known.name == gauges.name) {
+                        Some(known) => add(known, gauges),
+                        None => added.push(gauges),
+                    }
+                }
+            }
+            deliveries += one.deliveries.in_flight();
+            jobs += one.jobs.in_flight();
         }
         let mut metrics = Exposition::of(&self.oplog.metrics);
-        let (deliveries, jobs) = (self.deliveries.in_flight(), self.jobs.in_flight());
         metrics.gauges(Gauges {
             name: "background_in_flight",
             help: "Deliveries and jobs that run",
@@ -30,7 +51,7 @@ impl Monitor {
         self.expose_disk(&mut metrics);
         self.expose_database(&mut metrics).await;
         self.expose_sandbox(&mut metrics);
-        self.expose_bindings(&mut metrics);
+        self.expose_bindings(&beside, &mut metrics);
         added.into_iter().for_each(|gauges| metrics.gauges(gauges));
         let (admitted, refused) = (self.plugins.list().len(), self.plugins.refused().len());
         metrics.gauges(Gauges {
@@ -79,11 +100,14 @@ impl Monitor {
             metrics.time("database_batch", "Time of committed batches", writing.batch_us);
             metrics.gauge("database_items_waiting", "Items that wait", writing.waiting);
         }
-        let Some((membership, term)) = &self.membership else { return };
-        let term = u64::try_from(term.token).unwrap_or(0);
-        metrics.gauge("term", "Rises whenever another host leads", term);
+        let Some(place) = &self.place else { return };
+        let groups = place.beside.all();
+        let groups = groups.iter().filter(|one| one.serves_companies()).count() as u64;
+        metrics.gauge("groups", "Groups of companies that this host serves, of 16", groups);
+        let taken = place.beside.taken();
+        metrics.counter("groups_taken", "Groups that this host has taken over", taken);
         // What the database does not say is left out, and the rest is there.
-        if let Ok(hosts) = membership.hosts().await {
+        if let Ok(hosts) = place.membership.hosts().await {
             let up = hosts.iter().filter(|host| host.is_up).count() as u64;
             let gone = hosts.len() as u64 - up;
             metrics.gauges(Gauges {
@@ -123,20 +147,22 @@ impl Monitor {
         metrics.time("compile", "Time spent compiling components", stats.compile_us);
     }
 
-    fn expose_bindings(&self, metrics: &mut Exposition) {
+    fn expose_bindings(&self, beside: &[Arc<Self>], metrics: &mut Exposition) {
         let (mut all, mut states) = (0, [("closed", 0), ("open", 0), ("half_open", 0)]);
         let (now, mut failing, mut degraded) = (self.clock.now(), 0, 0);
-        for company in self.bindings.companies() {
-            for binding in self.bindings.list(&company) {
-                all += 1;
-                let troubles = self.oplog.recent.troubles(&company, &binding.key, now);
-                failing += u64::from(troubles.failing.is_some());
-                degraded += u64::from(troubles.degraded.is_some());
-                let Some(serving) = self.serving.warm(binding.id) else { continue };
-                match serving.breaker.state() {
-                    BreakerState::Closed => states[0].1 += 1,
-                    BreakerState::Open { .. } => states[1].1 += 1,
-                    BreakerState::HalfOpen => states[2].1 += 1,
+        for one in self.with(beside) {
+            for company in one.bindings.companies() {
+                for binding in one.bindings.list(&company) {
+                    all += 1;
+                    let troubles = one.oplog.recent.troubles(&company, &binding.key, now);
+                    failing += u64::from(troubles.failing.is_some());
+                    degraded += u64::from(troubles.degraded.is_some());
+                    let Some(serving) = one.serving.warm(binding.id) else { continue };
+                    match serving.breaker.state() {
+                        BreakerState::Closed => states[0].1 += 1,
+                        BreakerState::Open { .. } => states[1].1 += 1,
+                        BreakerState::HalfOpen => states[2].1 += 1,
+                    }
                 }
             }
         }

@@ -3,14 +3,20 @@
 use async_recursion::async_recursion as boxed;
 
 use super::{Check, Monitor};
+use memhost_postgres::Group;
 use memhost_store::StoreError;
 use memhost_tenancy::ServiceError;
 use memhost_types::{HostView, counted};
 
-/// Connections that a host has when it leads.
+/// Connections that a host has.
 const FREE_CONNECTIONS: i64 = 14;
 
 impl Monitor {
+    /// Whether its service serves companies, and not what belongs to none.
+    pub(super) fn serves_companies(&self) -> bool {
+        self.place.as_ref().is_none_or(|place| place.group != Group::HOST)
+    }
+
     /// The hosts on the database that were there in the last ten minutes, by name. A host with an
     /// embedded store is in no list.
     ///
@@ -21,16 +27,34 @@ impl Monitor {
         Ok(self.listed().await?)
     }
 
+    /// Lets a host give its groups of companies away and take none, or take groups again. Answers
+    /// the host. `None`: there is no such host.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    #[boxed]
+    pub async fn drain(
+        &self,
+        host: uuid::Uuid,
+        is_draining: bool,
+    ) -> Result<Option<HostView>, ServiceError> {
+        let Some(place) = &self.place else { return Ok(None) };
+        if !place.membership.drain(host, is_draining).await? {
+            return Ok(None);
+        }
+        Ok(self.listed().await?.into_iter().find(|one| one.id == host))
+    }
+
     async fn listed(&self) -> Result<Vec<HostView>, StoreError> {
-        let Some((membership, _)) = &self.membership else { return Ok(Vec::new()) };
-        membership.hosts().await
+        let Some(place) = &self.place else { return Ok(Vec::new()) };
+        place.membership.hosts().await
     }
 
     /// Warns where a crash of the database would lose what was acknowledged, or it is nearly out of
     /// connections.
     pub(super) async fn check_database(&self) -> Option<Check> {
         const NAME: &str = "database";
-        let state = match self.membership.as_ref()?.0.database().await {
+        let state = match self.place.as_ref()?.membership.database().await {
             Ok(state) => state,
             Err(error) => {
                 let advice = "check that the database runs";
@@ -64,7 +88,7 @@ impl Monitor {
     /// Warns where no other host could take this one's place, or one of them is gone.
     pub(super) async fn check_hosts(&self) -> Option<Check> {
         const NAME: &str = "hosts";
-        if self.membership.as_ref()?.0.is_alone() {
+        if self.place.as_ref()?.membership.is_alone() {
             return Some(Check::ok(
                 NAME,
                 "this one alone; without --peer-listen no other can join",

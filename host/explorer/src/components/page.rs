@@ -104,7 +104,7 @@ impl<'a> Page<'a> {
     /// The HTML of the page.
     pub(crate) fn render(self, body: &Markup) -> Markup {
         let view = self.view;
-        let said = view.explorer.sessions.take_flash(view.session);
+        let said = view.explorer.messages.take(view.session);
         let main = html! {
             header.bar {
                 a.brand href="/" { (mark()) "memhost" }

@@ -118,7 +118,7 @@ impl View {
 
     /// Shows a message on the next page.
     pub(crate) fn flash(&self, text: impl Into<String>) {
-        self.explorer.sessions.set_flash(self.session, text.into());
+        self.explorer.messages.set(self.session, text.into(), self.now);
     }
 
     /// A time as its age, and exactly.

@@ -10,8 +10,8 @@ use super::list::ListQuery;
 use super::route_table::{Items, routes};
 use crate::failure::CompanyCodes;
 use crate::{
-    Authorized, Body, Company, Failure, HostAuthorized, Json, NoContent, PathParam, Problem, Query,
-    SecretName, permission,
+    Authorized, Body, Company, Failure, HostAuthorized, HostId, Json, NoContent, PathParam,
+    Problem, ProblemCode, Query, SecretName, permission,
 };
 use memhost_core::{Check, PluginView, SecretView, Service, SetSecret};
 use memhost_types::schema::cursor;
@@ -73,6 +73,11 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
             get hosts => "listHosts", "List the hosts that share a database",
                 "A host with a store of its own answers none.";
         }
+        "/hosts/{id}" {
+            patch change_host => "updateHost", "Drain a host, or let it serve companies again",
+                "A host that is drained gives its companies to the others, takes none until it is \
+                 started again, and goes on passing requests on.";
+        }
     };
     let plugins = routes! { HOST, "plugins":
         "/plugins" {
@@ -94,11 +99,11 @@ pub struct CompaniesView {
     pub erasing: Vec<CompanyId>,
 }
 
-async fn companies(allowed: HostAuthorized<permission::Companies>) -> Json<CompaniesView> {
-    Json(CompaniesView {
-        items: allowed.service.tenancy().companies(),
-        erasing: allowed.service.tenancy().erasing(),
-    })
+async fn companies(
+    allowed: HostAuthorized<permission::Companies>,
+) -> Result<Json<CompaniesView>, Problem> {
+    let (items, erasing) = allowed.service.tenancy().companies_of_all_hosts().await?;
+    Ok(Json(CompaniesView { items, erasing }))
 }
 
 /// A company of the host.
@@ -127,6 +132,26 @@ async fn hosts(
     allowed: HostAuthorized<permission::Monitor>,
 ) -> Result<Json<Items<HostView>>, Problem> {
     Ok(Json(Items { items: allowed.service.monitor().hosts().await? }))
+}
+
+/// A change of a host.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ChangeHost {
+    /// Whether it gives its companies away and takes none.
+    pub is_draining: bool,
+}
+
+async fn change_host(
+    allowed: HostAuthorized,
+    PathParam(HostId(id)): PathParam<HostId>,
+    Body(request): Body<ChangeHost>,
+) -> Result<Json<HostView>, Problem> {
+    let changed = allowed.service.monitor().drain(id, request.is_draining).await?;
+    changed.map(Json).ok_or_else(|| {
+        let detail = format!("there is no host {id}; `memhost cluster list` shows those that run");
+        Problem::new(ProblemCode::NoHost, detail)
+    })
 }
 
 async fn plugins(allowed: HostAuthorized) -> Json<PluginView> {

@@ -113,7 +113,7 @@ async fn find<O: TokenOwner>(
         return Err(Problem::invalid(detail).at("value"));
     }
     let (service, _, company) = owner.parts();
-    Ok(Json(service.tenancy().whose_token(company, &request.value)))
+    Ok(Json(service.tenancy().whose_token(company, &request.value).await?))
 }
 
 async fn create<O: TokenOwner>(

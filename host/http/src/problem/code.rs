@@ -85,6 +85,7 @@ codes! {
         "It may be older than the retention of operations.";
     NoSecret = "no_secret", NotFound, "No secret has this name.", "See the list of secrets.";
     NoToken = "no_token", NotFound, "No token has this id.", "See the list of tokens.";
+    NoHost = "no_host", NotFound, "No host that runs has this id.", "See the list of hosts.";
     NoDelivery = "no_delivery", NotFound, "No delivery has this id.", "See the list of deliveries.";
     NoJob = "no_job", NotFound, "No job has this id.", "See the list of jobs.";
     NoReview = "no_review", NotFound, "No item of the review queue has this id.",

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::error::OplogError;
 use crate::feed::HostEvent;
-use crate::log::{Audit, OplogOptions};
+use crate::log::{Audit, OplogOptions, Told};
 use crate::testing::{TestClock, acme, cents, handle};
 use memhost_access::{Caller, Section};
 use memhost_records::Records;
@@ -37,7 +37,8 @@ async fn with_audit(audit: Audit) -> Host {
     let shared: Arc<dyn Store> = store.clone();
     let records = Records::open(Arc::clone(&shared), crate::testing::NOON).await.unwrap();
     let options = OplogOptions { audit, ..OplogOptions::default() };
-    let log = Oplog::open(shared, clock.clone(), Arc::new(records), options).await.unwrap();
+    let told = Told::new(clock.clone(), false);
+    let log = Oplog::open(shared, clock.clone(), Arc::new(records), told, options).await.unwrap();
     Host { store, clock, log }
 }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use memhost_postgres::{
-    Agreed, JoinOptions, LEASE, Leader, Membership, OpenError, PostgresOptions, PostgresStore, Term,
+    Agreed, Group, Home, JoinOptions, LEASE, Membership, OpenError, PostgresOptions, PostgresStore,
+    Term,
 };
 use memhost_store::suite::{block_on, company, operation, row};
 use memhost_store::{OperationLog, StoreError, Table, Tables, Transacted};
@@ -33,12 +34,23 @@ async fn join(address: &str, name: &str) -> Membership {
     Membership::join(address, options(name)).await.unwrap()
 }
 
-/// Waits until a host sees a leader that fits.
-async fn until(host: &Membership, fits: impl Fn(&Leader) -> bool) -> Leader {
-    let mut seen = host.leader();
-    let found = seen.wait_for(|leader| leader.as_ref().is_some_and(&fits));
+/// A company in the group of `acme`.
+const OTHER: &str = "other-8";
+
+/// The group of `acme`, and of [`OTHER`].
+fn group() -> Group {
+    let group = Group::of(&company("acme"));
+    assert_eq!(Group::of(&company(OTHER)), group);
+    group
+}
+
+/// Waits until a host sees a home of the group that fits.
+async fn until(host: &Membership, fits: impl Fn(&Home) -> bool) -> Home {
+    let mut seen = host.seen();
+    let at = group().number();
+    let found = seen.wait_for(|seen| seen.homes[at].as_ref().is_some_and(&fits));
     let found = tokio::time::timeout(Duration::from_secs(20), found).await.unwrap().unwrap();
-    found.clone().unwrap()
+    found.homes[at].clone().unwrap()
 }
 
 async fn open(address: &str, term: Term) -> PostgresStore {
@@ -56,21 +68,23 @@ fn one_host_leads_and_another_one_follows_when_it_has_left() {
     server::runtime().block_on(async {
         let Some(address) = server::database().await else { return };
         let (first, second) = (join(&address, "first").await, join(&address, "second").await);
-        assert!(first.should_lead(None));
-        let term = first.lead().await.unwrap().unwrap();
+        let term = first.take(group()).await.unwrap().unwrap();
         let leader = until(&second, |leader| leader.token == term.token).await;
         assert_eq!((leader.name.as_deref(), leader.is_me), (Some("first"), false));
-        assert!(!second.should_lead(Some(&leader)));
-        assert!(second.lead().await.unwrap().is_none(), "the first one's lease has not ended");
+        assert!(!second.should_take(group()));
+        assert!(
+            second.take(group()).await.unwrap().is_none(),
+            "the first one's lease has not ended"
+        );
         let hosts = second.hosts().await.unwrap();
-        let shown: Vec<_> = hosts.iter().map(|host| (host.name.as_str(), host.is_leader)).collect();
-        assert_eq!(shown, [("first", true), ("second", false)]);
+        let shown: Vec<_> = hosts.iter().map(|host| (host.name.as_str(), host.groups)).collect();
+        assert_eq!(shown, [("first", 1), ("second", 0)]);
 
         first.leave().await;
         assert!(!first.lease().is_held());
-        let gone = until(&second, |leader| leader.name.is_none()).await;
-        assert!(second.should_lead(Some(&gone)), "it need not wait for the end of a lease");
-        let next = second.lead().await.unwrap().unwrap();
+        until(&second, |leader| leader.name.is_none()).await;
+        assert!(second.should_take(group()), "it need not wait for the end of a lease");
+        let next = second.take(group()).await.unwrap().unwrap();
         assert!(next.token > term.token);
         second.leave().await;
     });
@@ -83,7 +97,7 @@ fn a_host_that_was_replaced_writes_nothing() {
     server::runtime().block_on(async {
         let Some(address) = server::database().await else { return };
         let (first, second) = (join(&address, "first").await, join(&address, "second").await);
-        let old = open(&address, first.lead().await.unwrap().unwrap()).await;
+        let old = open(&address, first.take(group()).await.unwrap().unwrap()).await;
         let write = |store: &PostgresStore, change| {
             let store = store.clone();
             async move { memhost_store::write(&store, &[change]).await }
@@ -96,11 +110,11 @@ fn a_host_that_was_replaced_writes_nothing() {
         until(&second, |leader| !leader.is_me).await;
         first.leave().await;
         until(&second, |leader| leader.name.is_none()).await;
-        let new = open(&address, second.lead().await.unwrap().unwrap()).await;
+        let new = open(&address, second.take(group()).await.unwrap().unwrap()).await;
 
         let refused = write(&old, event("acme", b"2")).await;
         assert!(matches!(refused, Err(StoreError::NotHome { .. })), "{refused:?}");
-        let refused = write(&old, event("other", b"2")).await;
+        let refused = write(&old, event(OTHER, b"2")).await;
         assert!(matches!(refused, Err(StoreError::Unavailable { .. })), "{refused:?}");
         let refused = write(&old, own(b"2")).await;
         assert!(matches!(refused, Err(StoreError::Unavailable { .. })), "{refused:?}");
@@ -111,7 +125,7 @@ fn a_host_that_was_replaced_writes_nothing() {
         assert_eq!(new.get(Table::Events, &key).await.unwrap().as_deref(), Some(&b"1"[..]));
         assert_eq!(new.get(Table::Host, b"mark").await.unwrap().as_deref(), Some(&b"1"[..]));
         write(&new, event("acme", b"3")).await.unwrap();
-        write(&new, event("other", b"3")).await.unwrap();
+        write(&new, event(OTHER, b"3")).await.unwrap();
         write(&new, own(b"3")).await.unwrap();
         second.leave().await;
     });
@@ -124,16 +138,22 @@ fn a_host_that_leads_again_has_a_new_term() {
     server::runtime().block_on(async {
         let Some(address) = server::database().await else { return };
         let host = join(&address, "host").await;
-        let first = host.lead().await.unwrap().unwrap();
-        let old = open(&address, first).await;
+        let database = host.connect(&address, (2, 4)).await.unwrap();
+        let open = async |term| {
+            let (term, database) = (Some(term), Some(Arc::clone(&database)));
+            let options = PostgresOptions { term, database, ..PostgresOptions::default() };
+            PostgresStore::open(options).await.unwrap()
+        };
+        let first = host.take(group()).await.unwrap().unwrap();
+        let old = open(first).await;
         for number in 0..5 {
             memhost_store::write(&old, &[event("acme", &[number])]).await.unwrap();
         }
-        let leader = until(&host, |leader| leader.is_me).await;
-        assert!(host.should_lead(Some(&leader)));
-        let second = host.lead().await.unwrap().unwrap();
+        until(&host, |leader| leader.is_me).await;
+        assert!(host.should_take(group()));
+        let second = host.take(group()).await.unwrap().unwrap();
         assert!(second.token > first.token);
-        let new = open(&address, second).await;
+        let new = open(second).await;
         memhost_store::write(&new, &[event("acme", b"new")]).await.unwrap();
         assert!(memhost_store::write(&old, &[event("acme", b"old")]).await.is_err());
         let key = memhost_store::company_key(&company("acme"), b"a");
@@ -149,7 +169,7 @@ fn a_host_whose_lease_has_ended_is_replaced() {
     let Some(address) = server::runtime().block_on(server::database()) else { return };
     let (second, term, begun) = server::runtime().block_on(async {
         let (first, second) = (join(&address, "first").await, join(&address, "second").await);
-        let term = first.lead().await.unwrap().unwrap();
+        let term = first.take(group()).await.unwrap().unwrap();
         until(&second, |leader| leader.token == term.token).await;
         let store = open(&address, term).await;
         let begun = tokio::task::spawn_blocking(move || {
@@ -171,9 +191,9 @@ fn a_host_whose_lease_has_ended_is_replaced() {
     server::runtime().block_on(async {
         let ended = Instant::now();
         let late = until(&second, |leader| leader.is_late).await;
-        assert!(late.name.is_some() && second.should_lead(Some(&late)));
+        assert!(late.name.is_some() && second.should_take(group()));
         assert!(ended.elapsed() < LEASE + Duration::from_secs(2), "{:?}", ended.elapsed());
-        let next = second.lead().await.unwrap().unwrap();
+        let next = second.take(group()).await.unwrap().unwrap();
         assert!(next.token > term.token);
         let store = open(&address, next).await;
         let found = store.operation(&company("acme"), begun.id).await.unwrap().unwrap();
@@ -190,7 +210,7 @@ fn an_outage_of_the_database_moves_nothing() {
         let Some(address) = server::database().await else { return };
         let (base, name) = address.rsplit_once('/').unwrap();
         let (first, second) = (join(&address, "first").await, join(&address, "second").await);
-        let term = first.lead().await.unwrap().unwrap();
+        let term = first.take(group()).await.unwrap().unwrap();
         until(&second, |leader| leader.token == term.token).await;
         let admin = server::client(&format!("{base}/postgres")).await;
         let allow = async |may: bool| {
@@ -206,14 +226,14 @@ fn an_outage_of_the_database_moves_nothing() {
             assert!(begun.elapsed() < LEASE * 2, "a lease lasts without the database");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        assert!(!second.should_lead(second.leader().borrow().as_ref()));
+        assert!(!second.should_take(group()));
         allow(true).await;
         let end = Instant::now() + LEASE + Duration::from_secs(1);
-        let (mut is_back, mut seen) = (false, second.leader());
+        let (mut is_back, mut seen) = (false, second.seen());
         while Instant::now() < end {
             seen.changed().await.unwrap();
-            let leader = seen.borrow_and_update().clone();
-            assert!(!second.should_lead(leader.as_ref()), "{leader:?}");
+            let leader = seen.borrow_and_update().homes[group().number()].clone();
+            assert!(!second.should_take(group()), "{leader:?}");
             is_back |= leader.is_some_and(|leader| !leader.is_late);
         }
         assert!(is_back && first.lease().is_held());
@@ -253,7 +273,7 @@ fn a_transaction_that_a_paused_host_has_left_open_is_ended() {
     server::runtime().block_on(async {
         let (first, second) = (join(&address, "first").await, join(&address, "second").await);
         let proxy = Proxy::start(&address);
-        let store = open(&proxy.address, first.lead().await.unwrap().unwrap()).await;
+        let store = open(&proxy.address, first.take(group()).await.unwrap().unwrap()).await;
         memhost_store::write(&store, &[event("acme", b"1")]).await.unwrap();
         until(&second, |leader| !leader.is_me).await;
         // Somebody has the row, so the transaction of the first one waits in the middle.
@@ -272,7 +292,7 @@ fn a_transaction_that_a_paused_host_has_left_open_is_ended() {
         first.leave().await;
         until(&second, |leader| leader.name.is_none()).await;
         let begun = Instant::now();
-        assert!(second.lead().await.unwrap().is_some());
+        assert!(second.take(group()).await.unwrap().is_some());
         assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
         proxy.set(Trouble::None);
         assert!(commit.await.is_err(), "what was in flight was not written");
@@ -286,17 +306,17 @@ fn a_host_whose_take_over_gets_no_answer_tries_again() {
     server::runtime().block_on(async {
         let Some(address) = server::database().await else { return };
         let (first, second) = (join(&address, "first").await, join(&address, "second").await);
-        first.lead().await.unwrap().unwrap();
+        first.take(group()).await.unwrap().unwrap();
         until(&second, |leader| !leader.is_me).await;
         first.leave().await;
         until(&second, |leader| leader.name.is_none()).await;
         let client = server::client(&address).await;
         client
-            .batch_execute("BEGIN; SELECT 1 FROM homes WHERE company = 0 FOR UPDATE")
+            .batch_execute("BEGIN; SELECT 1 FROM homes WHERE company < 0 FOR UPDATE")
             .await
             .unwrap();
         let begun = Instant::now();
-        let refused = second.lead().await;
+        let refused = second.take(group()).await;
         assert!(matches!(refused, Err(StoreError::Unavailable { .. })), "{refused:?}");
         assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
         client.batch_execute("COMMIT").await.unwrap();
@@ -304,8 +324,8 @@ fn a_host_whose_take_over_gets_no_answer_tries_again() {
         let mut term = None;
         while term.is_none() {
             assert!(begun.elapsed() < Duration::from_secs(25), "it does not lead");
-            second.leader().changed().await.unwrap();
-            term = second.lead().await.unwrap();
+            second.seen().changed().await.unwrap();
+            term = second.take(group()).await.unwrap();
         }
         second.leave().await;
     });

@@ -209,7 +209,9 @@ impl Bindings {
         let (mut all, mut marks) =
             (Vec::new(), store::scan_all(&*self.store, Table::Host, &prefix));
         while let Some((_, binding)) = marks.next_row::<Binding>("deleted binding").await? {
-            all.push(binding);
+            if self.store.is_home(&binding.company_id) {
+                all.push(binding);
+            }
         }
         Ok(all)
     }

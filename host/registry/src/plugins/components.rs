@@ -118,13 +118,21 @@ impl ComponentsDir {
         let mut gone = self.digests()?;
         gone.retain(|digest| !needed.contains(digest));
         for digest in &gone {
-            let path = self.copy(*digest);
-            std::fs::remove_file(&path)
-                .map_err(|error| PluginError::io("removing", &path, &error))?;
-            // Most have none.
-            let _ = std::fs::remove_file(self.path(*digest, "wasm.minisig"));
+            self.remove(*digest)?;
         }
         Ok(gone)
+    }
+
+    /// Removes a copy.
+    ///
+    /// # Errors
+    /// Where it cannot be removed.
+    pub fn remove(&self, digest: Digest) -> Result<(), PluginError> {
+        let path = self.copy(digest);
+        std::fs::remove_file(&path).map_err(|error| PluginError::io("removing", &path, &error))?;
+        // Most have none.
+        let _ = std::fs::remove_file(self.path(digest, "wasm.minisig"));
+        Ok(())
     }
 
     /// Refuses a component that was stopped before, unless a limit is higher now or its file was

@@ -12,25 +12,27 @@ use hyper::body::{Frame, SizeHint};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::shared::Role;
-use memhost_core::HostLease;
+use super::shared::{Answering, Role};
+use memhost_core::{HostLease, Term};
 
 /// How often a host looks at its lease while a body has nothing new.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// The lease of the host that makes a body, and the token of its term.
-pub(super) type Term = (Arc<HostLease>, i64);
+/// The lease of the host that makes a body, and its term.
+pub(super) type Held = (Arc<HostLease>, Term);
 
 pub(super) struct Cut {
     body: Body,
     /// If this host makes the body itself.
-    term: Option<Term>,
+    term: Option<Held>,
+    /// The host does not give the group away before the end.
+    _answering: Option<Answering>,
     /// Resolves when the host has another role or no lease.
     over: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
-fn leads(term: Option<&Term>) -> bool {
-    term.is_none_or(|(lease, token)| lease.leads(*token))
+fn holds(term: Option<&Held>) -> bool {
+    term.is_none_or(|(lease, term)| lease.holds(*term))
 }
 
 impl Cut {
@@ -39,7 +41,8 @@ impl Cut {
     pub(super) fn body(
         body: Body,
         mut role: watch::Receiver<Arc<Role>>,
-        term: Option<Term>,
+        term: Option<Held>,
+        answering: Option<Answering>,
     ) -> Body {
         if body.is_end_stream() {
             return body;
@@ -51,12 +54,13 @@ impl Cut {
                     _ = role.changed() => return,
                     () = sleep(LOOK), if looking.is_some() => {}
                 }
-                if !leads(looking.as_ref()) {
+                if !holds(looking.as_ref()) {
                     return;
                 }
             }
         };
-        Body::new(Self { body, term, over: Box::pin(over) }.boxed_unsync())
+        let over = Box::pin(over);
+        Body::new(Self { body, term, _answering: answering, over }.boxed_unsync())
     }
 }
 
@@ -68,14 +72,14 @@ impl HttpBody for Cut {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        if leads(self.term.as_ref()) {
+        if holds(self.term.as_ref()) {
             // Most answers have one frame, which is there already.
             let frame = Pin::new(&mut self.body).poll_frame(context);
             if frame.is_ready() || self.over.as_mut().poll(context).is_pending() {
                 return frame;
             }
         }
-        let error = "the host that made the answer does not lead any more";
+        let error = "another host serves the company by now";
         Poll::Ready(Some(Err(axum::Error::new(error))))
     }
 

@@ -1,18 +1,14 @@
-//! What stands in front of the routes of a host among several: a request goes to the host that
-//! leads, and waits for one where none does.
+//! What stands in front of the routes of a host among several: a request goes to the home of the
+//! company that it is about, and waits for one where there is none.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
-use axum::http::header::{
-    CONNECTION, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER,
-    TRANSFER_ENCODING, UPGRADE,
-};
+use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Request, Response};
+use axum::http::{Request, Response};
 use axum::response::IntoResponse;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -20,16 +16,16 @@ use tower::ServiceExt as _;
 use uuid::Uuid;
 
 use super::cut::Cut;
-use super::hop::{HOP, Hop, NOT_LEADING};
-use super::peers::NotAnswered;
-use super::shared::{Leads, Role, Shared};
+use super::hop::{HOP, Hop, NOT_HOME};
+use super::of_hosts::OF_HOSTS;
+use super::pass::Passed;
+use super::shared::{Answering, Role, Shared};
 use crate::routes::Surfaces;
+use memhost_core::Group;
 use memhost_http::{Problem, ProblemCode, is_read, only_reads};
 
-/// How long a request waits for a host that leads. Another host takes over within 5 seconds.
+/// How long a request waits for a home. Another host takes over within 5 seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long to wait for a host's answer once another host leads.
-const LAST_WORD: Duration = Duration::from_millis(500);
 /// The pause before a host that did not answer is asked again.
 const AGAIN: Duration = Duration::from_millis(100);
 /// How long `/readyz` may take.
@@ -41,22 +37,29 @@ const LATE: &str = "the lease of this host ended before it answered; send the re
 /// The header of a request that may be repeated, and is done once.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
-/// Headers that are about one connection.
-static OF_ONE_CONNECTION: [HeaderName; 7] =
-    [CONNECTION, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
-
 /// The routes of an address for clients.
 pub(super) fn router(shared: &Arc<Shared>, surfaces: Surfaces) -> Router {
     let shared = Arc::clone(shared);
-    Router::new().fallback(move |request: Request<Body>| async move {
+    Router::new().fallback(move |mut request: Request<Body>| async move {
+        // Only hosts send it, and to another address.
+        request.headers_mut().remove(&HOP);
+        request.extensions_mut().insert(memhost_integrations::READ_ROUTES);
+        request.extensions_mut().insert(memhost_integrations::TOOLS);
         match request.uri().path() {
             "/healthz" => "ok\n".into_response(),
             // A balancer asks again by itself, and does not wait for long.
-            "/readyz" => match timeout(READY_WITHIN, shared.answer(surfaces, request)).await {
-                Ok(answer) => answer,
-                Err(_) => Problem::unavailable("the host that leads is slow").into_response(),
-            },
-            _ => shared.answer(surfaces, request).await,
+            "/readyz" => {
+                let answering = shared.answer(surfaces, Group::HOST, request);
+                match timeout(READY_WITHIN, answering).await {
+                    Ok(answer) => answer,
+                    Err(_) => Problem::unavailable("the host that leads is slow").into_response(),
+                }
+            }
+            path if OF_HOSTS.contains(&path) => shared.of_hosts(surfaces, request).await,
+            _ => {
+                let group = shared.whose.group(request.uri(), request.headers()).await;
+                shared.answer(surfaces, group, request).await
+            }
         }
     })
 }
@@ -65,25 +68,23 @@ pub(super) fn router(shared: &Arc<Shared>, surfaces: Surfaces) -> Router {
 pub(super) fn router_for_peers(shared: &Arc<Shared>) -> Router {
     let shared = Arc::clone(shared);
     Router::new().fallback(move |mut request: Request<Body>| async move {
-        let Some(Hop { surfaces, is_for_us }) = shared.key.read(request.headers()) else {
+        let Some(Hop { surfaces, group, is_for_us }) = shared.key.read(request.headers()) else {
             let detail = "this address is for the other hosts on the database of this one, which \
                           have its key; send the request to its address for clients";
             return Problem::new(ProblemCode::Forbidden, detail).into_response();
         };
         request.headers_mut().remove(&HOP);
-        let role = Arc::clone(&*shared.role.borrow());
-        match (&*role, shared.begin_for_host()) {
-            (Role::Leads(leads), Some(_begun))
-                if is_for_us && shared.membership.lease().leads(leads.token) =>
-            {
-                shared.serve(leads, surfaces, request).await
-            }
-            _ => {
-                let mut answer = Problem::unavailable("this host does not lead").into_response();
-                answer.headers_mut().insert(&NOT_LEADING, HeaderValue::from_static("1"));
-                answer
-            }
+        let role = Arc::clone(&*shared.role(group).borrow());
+        if let Role::Serves(serving) = &*role
+            && is_for_us
+            && shared.membership.lease().holds(serving.term)
+            && let Some(begun) = serving.begin()
+        {
+            return shared.serve(begun, surfaces, request).await;
         }
+        let mut answer = Problem::unavailable("another host serves this").into_response();
+        answer.headers_mut().insert(&NOT_HOME, HeaderValue::from_static("1"));
+        answer
     })
 }
 
@@ -106,38 +107,36 @@ impl Kept {
     }
 }
 
-/// What became of a request that was passed on.
-enum Passed {
-    Answered(Response<Body>),
-    /// Nothing was done: it can be sent again, if it was kept.
-    NotDone(Option<Box<Request<Body>>>),
-    /// It may have been done.
-    Lost,
-    /// The client has not sent all of it.
-    Unread(String),
+/// Who answers a request.
+enum Somebody {
+    We(Answering),
+    Other { host: Uuid, name: String, url: String },
 }
 
 impl Shared {
-    async fn answer(&self, surfaces: Surfaces, mut request: Request<Body>) -> Response<Body> {
-        // Only hosts send it, and to another address.
-        request.headers_mut().remove(&HOP);
-        request.extensions_mut().insert(memhost_integrations::READ_ROUTES);
-        request.extensions_mut().insert(memhost_integrations::TOOLS);
+    /// Answers a request about a group, or has it answered.
+    pub(super) async fn answer(
+        &self,
+        surfaces: Surfaces,
+        group: Group,
+        request: Request<Body>,
+    ) -> Response<Body> {
         let until = Instant::now() + PATIENCE;
         let mut kept = None;
         let mut given = Some(request);
         loop {
-            let Some(role) = self.somebody(until).await else { return self.nobody_answers() };
-            let (host, name, url) = match &*role {
-                Role::Leads(leads) => {
-                    let again = || kept.as_ref().map(Kept::request);
+            let Some(somebody) = self.somebody(group, until).await else {
+                return self.nobody_answers(group);
+            };
+            let again = || kept.as_ref().map(Kept::request);
+            let (host, name, url) = match somebody {
+                Somebody::We(begun) => {
                     let Some(request) = given.take().or_else(again) else {
-                        return self.nobody_answers();
+                        return self.nobody_answers(group);
                     };
-                    return self.serve(leads, surfaces, request).await;
+                    return self.serve(begun, surfaces, request).await;
                 }
-                Role::Follows { host, name, peer_url: Some(url) } => (*host, name, url),
-                _ => return self.nobody_answers(),
+                Somebody::Other { host, name, url } => (host, name, url),
             };
             let request = match given.take() {
                 Some(first) if kept.is_none() => match self.keep(first).await {
@@ -149,35 +148,38 @@ impl Shared {
                 None => match &kept {
                     Some(kept) => kept.request(),
                     // Nothing was done, and its body is gone.
-                    None => return self.nobody_answers(),
+                    None => return self.nobody_answers(group),
                 },
             };
-            match self.pass_on(surfaces, (host, url), request).await {
+            match self.pass_on(surfaces, group, (host, &url), request).await {
                 Passed::Answered(response) => return response,
                 Passed::NotDone(unsent) => given = unsent.map(|request| *request),
                 Passed::Lost if kept.as_ref().is_some_and(|kept| kept.is_repeatable) => {}
-                Passed::Lost => return lost(name),
+                Passed::Lost => return lost(&name),
                 Passed::Unread(why) => return unread(&why).into_response(),
             }
             if Instant::now() >= until {
-                return self.nobody_answers();
+                return self.nobody_answers(group);
             }
             sleep(AGAIN).await;
         }
     }
 
-    /// The role of this host, once a request can go somewhere.
-    async fn somebody(&self, until: Instant) -> Option<Arc<Role>> {
-        let mut roles = self.role.subscribe();
+    /// Who answers requests about a group, once somebody does.
+    async fn somebody(&self, group: Group, until: Instant) -> Option<Somebody> {
+        let mut roles = self.role(group).subscribe();
         loop {
-            let role = Arc::clone(&*roles.borrow_and_update());
-            let is_ready = match &*role {
-                Role::Leads(leads) => self.membership.lease().leads(leads.token),
-                Role::Follows { .. } => true,
-                Role::Waits => false,
-            };
-            if is_ready {
-                return Some(role);
+            match &**roles.borrow_and_update() {
+                Role::Serves(serving) if self.membership.lease().holds(serving.term) => {
+                    if let Some(begun) = serving.begin() {
+                        return Some(Somebody::We(begun));
+                    }
+                }
+                Role::Follows { host, name, peer_url: Some(url) } => {
+                    let (name, url) = (name.clone(), url.clone());
+                    return Some(Somebody::Other { host: *host, name, url });
+                }
+                _ => {}
             }
             let next = async {
                 tokio::select! {
@@ -190,68 +192,32 @@ impl Shared {
         }
     }
 
-    /// Answers as the host that leads, if it still does at the end.
+    /// Answers as the home of a group, if this host still is that at the end.
     async fn serve(
         &self,
-        leads: &Leads,
+        begun: Answering,
         surfaces: Surfaces,
         request: Request<Body>,
     ) -> Response<Body> {
-        let mut role = self.role.subscribe();
+        let serving = begun.serving();
+        let mut role = self.role(serving.term.group).subscribe();
         role.borrow_and_update();
         let is_repeatable = has_key(&request) || only_reads(&request);
-        let answering = leads.router(surfaces).oneshot(request);
+        let answering = serving.router(surfaces).oneshot(request);
         let response = answering.await.unwrap_or_else(|never| match never {});
-        let term = (Arc::clone(self.membership.lease()), leads.token);
-        if !term.0.leads(term.1) {
+        let held = (Arc::clone(self.membership.lease()), serving.term);
+        if !held.0.holds(held.1) {
             // Another host may have written since.
             return match is_repeatable {
                 true => Problem::unavailable(LATE).into_response(),
                 false => unknown("the lease of this host ended before it answered"),
             };
         }
-        response.map(|body| Cut::body(body, role, Some(term)))
-    }
-
-    async fn pass_on(
-        &self,
-        surfaces: Surfaces,
-        (host, url): (Uuid, &str),
-        mut request: Request<Body>,
-    ) -> Passed {
-        without_those_of_a_connection(request.headers_mut());
-        if let Some(hop) = self.key.header(surfaces, host) {
-            request.headers_mut().insert(&HOP, hop);
-        }
-        let mut role = self.role.subscribe();
-        role.borrow_and_update();
-        let mut sending = pin!(self.peers.send(url, request));
-        let sent = tokio::select! {
-            sent = sending.as_mut() => Ok(sent),
-            // Another host leads by now. A process that runs there says so at once, and whoever
-            // has ended or is paused says nothing.
-            _ = role.changed() => timeout(LAST_WORD, sending.as_mut()).await,
-        };
-        let Ok(sent) = sent else { return Passed::Lost };
-        match sent {
-            Ok(response) if response.headers().contains_key(&NOT_LEADING) => Passed::NotDone(None),
-            Ok(response) => {
-                let mut response = response.map(Body::new);
-                without_those_of_a_connection(response.headers_mut());
-                Passed::Answered(response.map(|body| Cut::body(body, role, None)))
-            }
-            Err(NotAnswered::NotSent(mut unsent, why)) => {
-                tracing::debug!(why, url, "a request could not be passed on");
-                // This host may lead by now, and headers of this name mean something to it.
-                unsent.headers_mut().remove(&HOP);
-                Passed::NotDone(Some(unsent))
-            }
-            Err(NotAnswered::Unread(why)) => Passed::Unread(why),
-            Err(NotAnswered::Lost(why)) => {
-                tracing::warn!(why, url, "a request that was passed on has no answer");
-                Passed::Lost
-            }
-        }
+        // A stream of events has no end that one could wait for.
+        let kind = response.headers().get(CONTENT_TYPE);
+        let is_stream = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+        let begun = Some(begun).filter(|_| !is_stream);
+        response.map(|body| Cut::body(body, role, Some(held), begun))
     }
 
     /// Keeps a request for another try, unless its body is long, its length is not known, or very
@@ -275,17 +241,17 @@ impl Shared {
     }
 
     /// Why nobody has answered.
-    fn nobody_answers(&self) -> Response<Body> {
-        let role = Arc::clone(&*self.role.borrow());
+    fn nobody_answers(&self, group: Group) -> Response<Body> {
+        let role = Arc::clone(&*self.role(group).borrow());
         let detail = match &*role {
             _ if !self.membership.lease().is_held() => {
                 "this host does not reach its database; send the request again".to_owned()
             }
             Role::Follows { name, peer_url: Some(url), .. } => format!(
-                "the host {name}, which leads, is not reached at {url}; send the request again, \
-                 and check the network between the hosts if that does not help"
+                "the host {name}, which serves this, is not reached at {url}; send the request \
+                 again, and check the network between the hosts if that does not help"
             ),
-            _ => "no host leads at the moment; send the request again".to_owned(),
+            _ => "no host serves this at the moment; send the request again".to_owned(),
         };
         Problem::unavailable(detail).into_response()
     }
@@ -294,20 +260,6 @@ impl Shared {
 fn unread(why: &str) -> Problem {
     let detail = format!("the body could not be read: {why}; send it again");
     Problem::new(ProblemCode::UnreadableBody, detail)
-}
-
-fn without_those_of_a_connection(headers: &mut HeaderMap) {
-    let named: Vec<HeaderName> = headers
-        .get_all(CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|name| name.trim().parse().ok())
-        .collect();
-    for name in named.iter().chain(&OF_ONE_CONNECTION) {
-        headers.remove(name);
-    }
-    headers.remove("keep-alive");
 }
 
 fn has_key(request: &Request<Body>) -> bool {

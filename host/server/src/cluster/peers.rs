@@ -1,5 +1,6 @@
 //! Connections to other hosts, and requests on them.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -16,15 +17,9 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 /// Connections to one host that are kept for the next request.
 const MOST_KEPT: usize = 256;
 
-/// Connections to the host that leads, which wait for a request.
+/// Connections to other hosts, which wait for a request, by the hosts' URLs.
 #[derive(Default)]
-pub(super) struct Peers(Mutex<Kept>);
-
-#[derive(Default)]
-struct Kept {
-    peer_url: String,
-    senders: Vec<SendRequest<Body>>,
-}
+pub(super) struct Peers(Mutex<HashMap<String, Vec<SendRequest<Body>>>>);
 
 /// Why a request has no answer.
 pub(super) enum NotAnswered {
@@ -74,22 +69,23 @@ impl Peers {
 
     fn kept(&self, peer_url: &str) -> Option<SendRequest<Body>> {
         let mut kept = self.0.lock();
-        if kept.peer_url != peer_url {
-            return None;
-        }
-        kept.senders.retain(|sender| !sender.is_closed());
+        let senders = kept.get_mut(peer_url)?;
+        senders.retain(|sender| !sender.is_closed());
         // One whose answer is still being read is not ready.
-        let place = kept.senders.iter().rposition(SendRequest::is_ready)?;
-        Some(kept.senders.swap_remove(place))
+        let place = senders.iter().rposition(SendRequest::is_ready)?;
+        Some(senders.swap_remove(place))
     }
 
     fn keep(&self, peer_url: &str, sender: SendRequest<Body>) {
         let mut kept = self.0.lock();
-        if kept.peer_url != peer_url {
-            *kept = Kept { peer_url: peer_url.to_owned(), senders: Vec::new() };
+        let known = kept.len();
+        let senders = kept.entry(peer_url.to_owned()).or_default();
+        if senders.len() < MOST_KEPT {
+            senders.push(sender);
         }
-        if kept.senders.len() < MOST_KEPT {
-            kept.senders.push(sender);
+        if kept.len() > known {
+            // Hosts that are gone have closed their connections.
+            kept.retain(|_, senders| senders.iter().any(|sender| !sender.is_closed()));
         }
     }
 }

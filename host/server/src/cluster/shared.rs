@@ -1,7 +1,8 @@
-//! What a host among several is at the moment, and what its addresses share.
+//! What a host among several does with requests at the moment, and what its addresses share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
 
 use axum::Router;
 use tokio::sync::{Semaphore, watch};
@@ -9,15 +10,17 @@ use uuid::Uuid;
 
 use super::hop::Key;
 use super::peers::Peers;
+use super::whose::Whose;
 use crate::ServerOptions;
 use crate::bodies::Bodies;
-use crate::routes::Surfaces;
-use memhost_core::{Membership, Service};
+use crate::routes::{Surfaces, router_of};
+use memhost_core::{Group, Membership, Service, Term};
+use memhost_http::AdminToken;
 
-/// What this host does with requests.
+/// What this host does with requests about a group.
 pub(super) enum Role {
     /// It serves them.
-    Leads(Leads),
+    Serves(Arc<Serving>),
     /// It passes them on.
     Follows {
         /// To the host with this id.
@@ -25,39 +28,60 @@ pub(super) enum Role {
         name: String,
         peer_url: Option<String>,
     },
-    /// Nobody is known to lead.
+    /// No home is known.
     Waits,
 }
 
-/// A request of another host, until it is answered.
-pub(super) struct ForHost<'a>(&'a Shared);
-
-impl Drop for ForHost<'_> {
-    fn drop(&mut self) {
-        self.0.for_hosts.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-impl Shared {
-    /// Begins to answer another host. `None`: nothing more is begun.
-    pub(super) fn begin_for_host(&self) -> Option<ForHost<'_>> {
-        // Counted first: who leaves looks at the count after it has said so.
-        self.for_hosts.fetch_add(1, Ordering::SeqCst);
-        let begun = ForHost(self);
-        (!self.is_leaving.load(Ordering::SeqCst)).then_some(begun)
-    }
-}
-
-/// The routes of the host that leads.
-pub(super) struct Leads {
-    pub(super) token: i64,
+/// The routes of a group whose home this host is.
+pub(super) struct Serving {
+    pub(super) term: Term,
+    pub(super) since: Instant,
     pub(super) service: Arc<Service>,
-    pub(super) all: Router,
-    pub(super) runtime: Router,
-    pub(super) control: Router,
+    all: Router,
+    runtime: Router,
+    control: Router,
+    /// Requests that are being answered.
+    answering: AtomicUsize,
+    /// Whether nothing more is begun, because another host is to take over.
+    is_given: AtomicBool,
 }
 
-impl Leads {
+/// A request, until it is answered.
+pub(super) struct Answering(Arc<Serving>);
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.0.answering.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Answering {
+    pub(super) fn serving(&self) -> &Arc<Serving> {
+        &self.0
+    }
+}
+
+impl Serving {
+    pub(super) fn new(
+        term: Term,
+        service: Arc<Service>,
+        token: &AdminToken,
+        (options, bodies): (&ServerOptions, &Bodies),
+    ) -> Self {
+        let router =
+            |surfaces| router_of(surfaces, Arc::clone(&service), token.clone(), options, bodies);
+        Self {
+            term,
+            since: Instant::now(),
+            all: router(Surfaces::All),
+            runtime: router(Surfaces::Runtime),
+            control: router(Surfaces::Control),
+            service,
+            answering: AtomicUsize::new(0),
+            is_given: AtomicBool::new(false),
+        }
+    }
+
     pub(super) fn router(&self, surfaces: Surfaces) -> Router {
         match surfaces {
             Surfaces::All => self.all.clone(),
@@ -65,20 +89,52 @@ impl Leads {
             Surfaces::Control => self.control.clone(),
         }
     }
+
+    /// Begins to answer a request. `None`: nothing more is begun.
+    pub(super) fn begin(self: &Arc<Self>) -> Option<Answering> {
+        // Counted first: who gives the group away looks at the count after it has said so.
+        self.answering.fetch_add(1, Ordering::SeqCst);
+        let begun = Answering(Arc::clone(self));
+        (!self.is_given.load(Ordering::SeqCst)).then_some(begun)
+    }
+
+    /// Begins nothing more.
+    pub(super) fn give(&self) {
+        self.is_given.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn is_answering(&self) -> bool {
+        self.answering.load(Ordering::SeqCst) > 0
+    }
 }
 
 /// What the addresses of a host share.
 pub(super) struct Shared {
     pub(super) membership: Arc<Membership>,
-    pub(super) role: watch::Sender<Arc<Role>>,
+    /// The role of this host for each group.
+    pub(super) roles: [watch::Sender<Arc<Role>>; Group::ALL],
     pub(super) key: Key,
     pub(super) peers: Peers,
+    pub(super) whose: Whose,
+    pub(super) token: AdminToken,
     pub(super) options: ServerOptions,
     pub(super) bodies: Bodies,
     /// Room for bodies that are kept for another try, in KiB.
     pub(super) kept: Arc<Semaphore>,
-    /// Whether nothing more is begun for other hosts.
-    pub(super) is_leaving: AtomicBool,
-    /// Requests of other hosts that are being answered.
-    pub(super) for_hosts: AtomicUsize,
+}
+
+impl Shared {
+    /// The role for a group.
+    pub(super) fn role(&self, group: Group) -> &watch::Sender<Arc<Role>> {
+        &self.roles[group.number()]
+    }
+
+    /// The groups that this host serves.
+    pub(super) fn served(&self) -> Vec<Arc<Serving>> {
+        let role = |role: &watch::Sender<Arc<Role>>| match &**role.borrow() {
+            Role::Serves(serving) => Some(Arc::clone(serving)),
+            _ => None,
+        };
+        self.roles.iter().filter_map(role).collect()
+    }
 }

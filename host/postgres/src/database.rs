@@ -1,0 +1,171 @@
+//! The connections of a host to its database, which all its stores share.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use deadpool_postgres::Pool;
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::time::sleep;
+use uuid::Uuid;
+
+use crate::connect::{self, Address};
+use crate::error::{OpenError, failed, unavailable};
+use crate::lane::{Counts, Lane};
+use crate::place::{HOST, kind};
+use memhost_store::{ChangeFeed, StoreError, Table, TableWrite};
+use memhost_types::CompanyId;
+
+/// How often a host looks for operators' tokens that another one has changed. A token that is
+/// revoked is to be refused everywhere within a second.
+const LOOK: Duration = Duration::from_millis(500);
+
+const FINDING: &str = "finding a token";
+
+/// The connections of a host to its database.
+pub struct Database {
+    /// Which host this is. A store without a membership has an id of its own.
+    pub(crate) host: Uuid,
+    pub(crate) pool: Pool,
+    pub(crate) lanes: Vec<Lane>,
+    pub(crate) counts: Arc<Counts>,
+    /// Where the tasks of stores run.
+    pub(crate) tasks: Handle,
+    /// The operators' tokens as they were last seen, once somebody follows them.
+    operators: Mutex<Option<watch::Receiver<Rows>>>,
+}
+
+/// Rows by their keys.
+type Rows = Arc<BTreeMap<Vec<u8>, Vec<u8>>>;
+
+impl Database {
+    /// Connects to a database, and brings its schema up to date: with so many connections for
+    /// writing, and at most so many for reading. Call it in a runtime of tokio, which drives them.
+    ///
+    /// # Errors
+    /// Where the address cannot be read, or the database cannot be reached or cannot keep memory.
+    pub async fn open(
+        address: &str,
+        host: Uuid,
+        (lanes, readers): (usize, usize),
+    ) -> Result<Arc<Self>, OpenError> {
+        let address = Address::parse(address)?;
+        connect::prepare(&address).await?;
+        let counts = Arc::<Counts>::default();
+        let lane = |number| Lane::start(address.clone(), (host, number), Arc::clone(&counts));
+        let lanes = (0..lanes.max(1)).map(lane).collect();
+        let pool = address.pool(readers.max(1))?;
+        let (tasks, operators) = (Handle::current(), Mutex::default());
+        Ok(Arc::new(Self { host, pool, lanes, counts, tasks, operators }))
+    }
+
+    /// The company of the token whose value has this digest, in hex; `Some(None)`: it is an
+    /// operator's. `None`: there is no such token.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn company_of_token(
+        &self,
+        digest: &str,
+    ) -> Result<Option<Option<CompanyId>>, StoreError> {
+        Ok(self.token(digest).await?.map(|(company, _)| company))
+    }
+
+    /// The same with the token's row.
+    pub(crate) async fn token(
+        &self,
+        digest: &str,
+    ) -> Result<Option<(Option<CompanyId>, Vec<u8>)>, StoreError> {
+        let found = |field: &str| {
+            format!(
+                "SELECT company, value FROM entries WHERE kind = {kind} AND \
+                 substring(encode(value, 'escape') FROM '\"{field}\":\"([0-9a-f]{{64}})\"') = $1",
+                kind = kind(Table::Tokens)
+            )
+        };
+        let sql = format!(
+            "SELECT c.name, t.value FROM ({} UNION ALL {} LIMIT 1) AS t \
+             LEFT JOIN companies c ON c.id = t.company",
+            found("digest"),
+            found("previous")
+        );
+        let client = self.pool.get().await.map_err(unavailable(FINDING))?;
+        let statement = client.prepare_cached(&sql).await.map_err(failed(FINDING))?;
+        let row = client.query_opt(&statement, &[&digest]).await.map_err(failed(FINDING))?;
+        Ok(row.map(|row| {
+            let name: Option<&str> = row.get(0);
+            (name.and_then(|name| name.parse().ok()), row.get(1))
+        }))
+    }
+
+    async fn operators(&self) -> Result<Rows, StoreError> {
+        let reading = "reading operators' tokens";
+        let client = self.pool.get().await.map_err(unavailable(reading))?;
+        let sql = "SELECT key, value FROM entries WHERE company = $1 AND kind = $2";
+        let statement = client.prepare_cached(sql).await.map_err(failed(reading))?;
+        let rows = client.query(&statement, &[&HOST, &kind(Table::Tokens)]).await;
+        let rows = rows.map_err(failed(reading))?;
+        Ok(Arc::new(rows.iter().map(|row| (row.get(0), row.get(1))).collect()))
+    }
+
+    /// What changes of operators' tokens, wherever it is changed.
+    pub(crate) fn changes(self: &Arc<Self>) -> Box<dyn ChangeFeed> {
+        let mut operators = self.operators.lock();
+        let seen = operators.get_or_insert_with(|| {
+            let (send, seen) = watch::channel(Rows::default());
+            let database = Arc::downgrade(self);
+            self.tasks.spawn(async move {
+                while let Some(database) = database.upgrade() {
+                    match database.operators().await {
+                        Ok(rows) => drop(send.send_if_modified(|seen| {
+                            let is_new = *seen != rows;
+                            if is_new {
+                                *seen = rows;
+                            }
+                            is_new
+                        })),
+                        // Without the database this host answers nothing.
+                        Err(error) => tracing::debug!(%error, "operators' tokens are not read"),
+                    }
+                    drop(database);
+                    sleep(LOOK).await;
+                }
+            });
+            seen
+        });
+        Box::new(OperatorChanges { seen: seen.clone(), known: Rows::default(), is_begun: false })
+    }
+}
+
+struct OperatorChanges {
+    seen: watch::Receiver<Rows>,
+    known: Rows,
+    is_begun: bool,
+}
+
+#[async_trait]
+impl ChangeFeed for OperatorChanges {
+    async fn next(&mut self) -> Result<Option<Vec<TableWrite>>, StoreError> {
+        loop {
+            // What is there at the beginning may be newer than what the caller has read.
+            if std::mem::replace(&mut self.is_begun, true) && self.seen.changed().await.is_err() {
+                return Ok(None);
+            }
+            let rows = Arc::clone(&self.seen.borrow_and_update());
+            let gone = self.known.keys().filter(|key| !rows.contains_key(*key));
+            let gone = gone.map(|key| TableWrite::new(Table::Tokens, key.clone(), None));
+            let changed = rows.iter().filter(|(key, value)| self.known.get(*key) != Some(*value));
+            let changed = changed.map(|(key, value)| {
+                TableWrite::new(Table::Tokens, key.clone(), Some(value.clone()))
+            });
+            let writes: Vec<TableWrite> = gone.chain(changed).collect();
+            self.known = rows;
+            if !writes.is_empty() {
+                return Ok(Some(writes));
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The groups of companies. Each has a home of its own.
+
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use memhost_types::CompanyId;
+
+/// How many groups companies are in. The schema knows this number.
+const COUNT: u8 = 16;
+
+/// The unit that a host serves: the companies of a group, or the host's own rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Group(u8);
+
+impl Group {
+    /// What belongs to no company: operators' tokens, and the list of companies.
+    pub const HOST: Self = Self(0);
+    /// How many there are.
+    pub const ALL: usize = COUNT as usize + 1;
+
+    /// The group of a company, which follows from its name.
+    pub fn of(company: &CompanyId) -> Self {
+        // The schema computes the same.
+        let digest = Sha256::digest(company.as_str().as_bytes());
+        Self(digest.first().copied().unwrap_or_default() % COUNT + 1)
+    }
+
+    /// All of them, the host's own rows first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..=COUNT).map(Self)
+    }
+
+    /// From 0 for the host's own rows to 16.
+    pub fn number(self) -> usize {
+        usize::from(self.0)
+    }
+
+    /// The group with a number.
+    pub fn numbered(number: usize) -> Option<Self> {
+        u8::try_from(number).ok().filter(|number| *number <= COUNT).map(Self)
+    }
+
+    /// Its number as the schema has it.
+    pub(crate) fn column(self) -> i16 {
+        i16::from(self.0)
+    }
+
+    /// The row of `homes` that says who its home is.
+    pub(crate) fn row(self) -> i64 {
+        -1 - i64::from(self.0)
+    }
+
+    /// The group whose row of `homes` this is.
+    pub(crate) fn of_row(row: i64) -> Option<Self> {
+        Self::numbered(usize::try_from(row.checked_neg()?.checked_sub(1)?).ok()?)
+    }
+}
+
+/// The right of a host to write what belongs to a group, until another one takes that over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Term {
+    pub(crate) host: Uuid,
+    /// Rises whenever another host takes the group over.
+    pub token: i64,
+    /// The group.
+    pub group: Group,
+}
+
+/// Which of the hosts should be the home of each group: about as many groups at each, and as few
+/// others as possible when one comes or goes. Every host finds the same. `None`: there is none.
+pub(crate) fn assigned(hosts: &[Uuid]) -> Vec<Option<Uuid>> {
+    let most = Group::ALL.div_ceil(hosts.len().max(1));
+    let mut loads = vec![0; hosts.len()];
+    let mut choose = |group: Group| {
+        let weight =
+            |host: &Uuid| *blake3::hash(&[host.as_bytes(), &[group.0][..]].concat()).as_bytes();
+        let free = (0..hosts.len()).filter(|at| loads.get(*at).is_some_and(|load| *load < most));
+        let best = free.max_by_key(|at| hosts.get(*at).map(weight))?;
+        *loads.get_mut(best)? += 1;
+        hosts.get(best).copied()
+    };
+    Group::all().map(&mut choose).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    #[test]
+    fn groups_are_spread_evenly_and_few_of_them_move() {
+        let hosts: Vec<Uuid> = (1..=5).map(Uuid::from_u128).collect();
+        for count in 1..=hosts.len() {
+            let all = assigned(&hosts[..count]);
+            let mut loads = HashMap::new();
+            all.iter().for_each(|host| *loads.entry(host.unwrap()).or_insert(0) += 1);
+            assert_eq!((all.len(), loads.len()), (Group::ALL, count));
+            assert!(loads.values().max().unwrap() <= &Group::ALL.div_ceil(count), "{loads:?}");
+        }
+        let (before, after) = (assigned(&hosts[..3]), assigned(&hosts[..4]));
+        let moved = before.iter().zip(&after).filter(|(one, other)| one != other).count();
+        assert!(moved <= 9, "{moved} of {} moved", Group::ALL);
+        assert!(assigned(&[]).iter().all(Option::is_none));
+    }
+
+    #[test]
+    fn a_group_is_told_by_its_row() {
+        assert!(Group::all().all(|group| Group::of_row(group.row()) == Some(group)));
+        assert_eq!((Group::of_row(0), Group::of_row(7), Group::of_row(-18)), (None, None, None));
+        let company = "acme".parse().unwrap();
+        assert!((1..Group::ALL).contains(&Group::of(&company).number()));
+    }
+}

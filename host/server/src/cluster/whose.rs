@@ -1,0 +1,126 @@
+//! Which group a request is about: that of the company of its token, or else of the company that it
+//! names.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::http::header::AUTHORIZATION;
+use axum::http::{HeaderMap, Uri};
+use parking_lot::Mutex;
+use percent_encoding::percent_decode_str;
+
+use memhost_core::{Database, Group};
+use memhost_http::AdminToken;
+use memhost_integrations::IntegrationOptions;
+use memhost_types::CompanyId;
+
+/// The most tokens whose company is remembered. Beyond it all are forgotten.
+const MOST: usize = 50_000;
+/// How long it is remembered that there is no token with a value.
+const UNKNOWN_FOR: Duration = Duration::from_secs(1);
+
+/// What precedes a company in a path.
+const BEFORE_COMPANY: [&str; 4] =
+    ["/runtime/v1/companies/", "/control/v1/companies/", "/control/v1/tombstones/", "/c/"];
+/// The headers of `/mcp` that name a company.
+const COMPANY_HEADERS: [&str; 2] = ["memhost-company-id", "x-paperclip-company-id"];
+
+/// Which group a request is about.
+pub(super) struct Whose {
+    database: Arc<Database>,
+    /// The digest of the operator's token.
+    operator: [u8; 32],
+    /// The companies of the routes of other systems.
+    integrations: IntegrationOptions,
+    /// The groups of tokens, by the digests of their values; those of operators have none. With a
+    /// moment: there is no such token, as of then.
+    tokens: Mutex<HashMap<[u8; 32], Found>>,
+}
+
+#[derive(Clone, Copy)]
+enum Found {
+    /// A company's token.
+    Of(Group),
+    /// An operator's.
+    Anybodys,
+    Unknown(Instant),
+}
+
+impl Whose {
+    pub(super) fn new(
+        database: Arc<Database>,
+        operator: &AdminToken,
+        integrations: IntegrationOptions,
+    ) -> Self {
+        Self { database, operator: *operator.digest(), integrations, tokens: Mutex::default() }
+    }
+
+    /// The group that a request is about. Where the database does not answer, the company that it
+    /// names says so, whose home then answers the request.
+    pub(super) async fn group(&self, uri: &Uri, headers: &HeaderMap) -> Group {
+        let given = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let token = given.and_then(|value| value.split_once(' ')).map(|(_, token)| token.trim());
+        let of_token = match token {
+            Some(token) => self.of_token(token).await,
+            None => None,
+        };
+        of_token.or_else(|| self.named(uri, headers)).unwrap_or(Group::HOST)
+    }
+
+    async fn of_token(&self, token: &str) -> Option<Group> {
+        let digest = blake3::hash(token.as_bytes());
+        if digest == self.operator {
+            return None;
+        }
+        let known = self.tokens.lock().get(digest.as_bytes()).copied();
+        let found = match known {
+            Some(Found::Unknown(since)) if since.elapsed() > UNKNOWN_FOR => None,
+            known => known,
+        };
+        let found = match found {
+            Some(found) => found,
+            None => {
+                let found = match self.database.company_of_token(&digest.to_hex()).await {
+                    Ok(Some(Some(company))) => Found::Of(Group::of(&company)),
+                    Ok(Some(None)) => Found::Anybodys,
+                    Ok(None) => Found::Unknown(Instant::now()),
+                    Err(error) => {
+                        tracing::debug!(%error, "the company of a token was not found");
+                        return None;
+                    }
+                };
+                let mut tokens = self.tokens.lock();
+                if tokens.len() >= MOST {
+                    tokens.clear();
+                }
+                tokens.insert(*digest.as_bytes(), found);
+                found
+            }
+        };
+        match found {
+            Found::Of(group) => Some(group),
+            Found::Anybodys | Found::Unknown(_) => None,
+        }
+    }
+
+    /// The group of the company that a request names.
+    fn named(&self, uri: &Uri, headers: &HeaderMap) -> Option<Group> {
+        let path = uri.path();
+        let company = |text: &str| text.parse::<CompanyId>().ok();
+        if let Some(rest) = BEFORE_COMPANY.iter().find_map(|before| path.strip_prefix(before)) {
+            let name = rest.split('/').next().unwrap_or_default();
+            return company(&decoded(name)?).as_ref().map(Group::of);
+        }
+        if path.starts_with("/mcp") {
+            let mut named = COMPANY_HEADERS.iter().filter_map(|name| headers.get(*name));
+            let name = named.find_map(|value| decoded(value.to_str().ok()?));
+            return company(&name?).as_ref().map(Group::of);
+        }
+        self.integrations.company_of(path).map(Group::of)
+    }
+}
+
+fn decoded(text: &str) -> Option<String> {
+    percent_decode_str(text).decode_utf8().ok().map(Into::into)
+}
