@@ -292,12 +292,12 @@ impl Writer {
     }
 }
 
-/// All texts that are listed, and how often.
-pub(crate) fn listed(at: &Host) -> HashMap<String, usize> {
+/// All texts of a company that are listed, and how often.
+pub(crate) fn listed(at: &Host, company: &str) -> HashMap<String, usize> {
     let mut listed = HashMap::<String, usize>::new();
-    let mut body = json!({"scope": {"companyId": "acme"}, "limit": 100});
+    let mut body = json!({"scope": {"companyId": company}, "limit": 100});
     loop {
-        let page = at.fine("/runtime/v1/companies/acme/list", Some(&body));
+        let page = at.fine(&format!("/runtime/v1/companies/{company}/list"), Some(&body));
         for item in page["items"].as_array().expect("no items") {
             *listed.entry(item["text"].as_str().unwrap().to_owned()).or_default() += 1;
         }
@@ -310,7 +310,7 @@ pub(crate) fn listed(at: &Host) -> HashMap<String, usize> {
 
 /// Every text that was acknowledged is there once.
 fn check_once(at: &Host, acknowledged: &[String]) {
-    let listed = listed(at);
+    let listed = listed(at, "acme");
     for text in acknowledged {
         assert_eq!(listed.get(text), Some(&1), "{text}");
     }

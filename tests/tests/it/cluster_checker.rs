@@ -12,15 +12,16 @@ use std::time::{Duration, Instant};
 use memhost_postgres::testing;
 use rustix::process::Signal;
 
-use crate::cluster::{
-    CAPTURE, Cluster, Host, QUERY, capture, listed, listening, query, send, with,
-};
+use crate::cluster::{Cluster, Host, listed, listening, send, with};
+use crate::cluster_homes::{capture, capture_path, company, query, query_path};
 use crate::late::LateSocket;
 
 /// How long hosts have trouble in the usual run.
 const SECONDS: u64 = 25;
 const CLIENTS: usize = 6;
 const HOSTS: [&str; 3] = ["a", "b", "c"];
+/// Each has a home of its own, most of the time at different hosts.
+const COMPANIES: usize = 4;
 
 /// What clients note.
 #[derive(Default)]
@@ -54,6 +55,7 @@ fn work(number: usize, urls: &RwLock<Vec<String>>, noted: &Mutex<Noted>, stop: &
         let urls = urls.read().unwrap();
         urls[usize::try_from(dice.roll(urls.len() as u64)).unwrap()].clone()
     };
+    let company = company(number % COMPANIES);
     let mut count = 0;
     while !stop.load(Ordering::Relaxed) {
         count += 1;
@@ -63,7 +65,12 @@ fn work(number: usize, urls: &RwLock<Vec<String>>, noted: &Mutex<Noted>, stop: &
         let begun = Instant::now();
         let mut is_done = false;
         while !is_done && begun.elapsed() < Duration::from_secs(40) {
-            match send(&any(), CAPTURE, Some(&capture(&text)), Some(&word)) {
+            match send(
+                &any(),
+                &capture_path(&company),
+                Some(&capture(&company, &text)),
+                Some(&word),
+            ) {
                 Some((200..300, _)) => is_done = true,
                 // Whether it was done before its host ended is not known, and stays so.
                 Some((409, answer)) if answer["code"] == "idempotency_unknown" => break,
@@ -84,7 +91,7 @@ fn work(number: usize, urls: &RwLock<Vec<String>>, noted: &Mutex<Noted>, stop: &
         if !is_done {
             continue;
         }
-        match send(&any(), QUERY, Some(&query(&word)), None) {
+        match send(&any(), &query_path(&company), Some(&query(&company, &word)), None) {
             Some((200, answer)) => {
                 let mut noted = noted.lock().unwrap();
                 noted.reads += 1;
@@ -105,18 +112,26 @@ fn start(cluster: &Cluster, name: &str, socket: &LateSocket) -> Host {
     listening(command)
 }
 
-/// Lets the database note what a host writes of a company that another host has taken over. Most
-/// of that could not be seen in answers: what a provider has in memory is written again.
+/// Lets the database note what a host writes of a company whose group another host has taken over.
+/// Most of that could not be seen in answers: what a provider has in memory is written again. Who
+/// writes is seen in the batch's number, which is written in the same transaction.
 const NOTES_LATE_WRITES: &str = "
-    CREATE TABLE late_writes (batch bigint);
+    CREATE TABLE late_writes (company bigint, number bigint);
+    CREATE TABLE timely_writes (company bigint, number bigint);
     CREATE FUNCTION note_late_write() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE
+        writer uuid := (SELECT host FROM lanes WHERE xmin = pg_current_xact_id()::xid);
+        home uuid := (SELECT h.host FROM homes h JOIN companies c
+            ON h.company = -1 - c.company_group WHERE c.id = NEW.company);
     BEGIN
-        IF NEW.host <> (SELECT host FROM homes WHERE company = 0) THEN
-            INSERT INTO late_writes VALUES (NEW.batch);
+        IF writer = home THEN
+            INSERT INTO timely_writes VALUES (NEW.company, NEW.number);
+        ELSE
+            INSERT INTO late_writes VALUES (NEW.company, NEW.number);
         END IF;
         RETURN NULL;
     END $$;
-    CREATE CONSTRAINT TRIGGER note_late_write AFTER INSERT OR UPDATE ON lanes
+    CREATE CONSTRAINT TRIGGER note_late_write AFTER INSERT OR UPDATE ON operations
         DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION note_late_write();
 ";
 
@@ -138,10 +153,10 @@ fn trouble(
     );
     let watching = runtime.block_on(testing::client(&cluster.database));
     runtime.block_on(watching.batch_execute("SET application_name = 'watching'")).unwrap();
-    let leader = || {
+    let home_of = |company: String| {
         let sql = "SELECT o.place::text FROM homes h JOIN hosts o ON o.id = h.host \
-                   WHERE h.company = 0";
-        let row = runtime.block_on(watching.query_opt(sql, &[])).ok()??;
+                   JOIN companies c ON h.company = -1 - c.company_group WHERE c.name = $1";
+        let row = runtime.block_on(watching.query_opt(sql, &[&company])).ok()??;
         let place: String = row.get(0);
         let is_it = |name: &&str| {
             std::fs::read_to_string(cluster.path(name).join("host.id")).unwrap() == place
@@ -151,8 +166,9 @@ fn trouble(
     let mut dice = Dice(0x1234_5678_9abc);
     while Instant::now() < until {
         let any = usize::try_from(dice.roll(3)).unwrap();
-        // Most trouble is that of the host that leads.
-        let victim = leader().filter(|_| dice.roll(3) > 0).unwrap_or(any);
+        // Most trouble is that of a host that serves one of the companies.
+        let whose = company(usize::try_from(dice.roll(COMPANIES as u64)).unwrap());
+        let victim = home_of(whose).filter(|_| dice.roll(3) > 0).unwrap_or(any);
         let wait = Duration::from_millis(300 + dice.roll(5_000));
         match dice.roll(7) {
             0 | 1 => {
@@ -167,7 +183,7 @@ fn trouble(
                 std::thread::sleep(wait);
                 hosts[victim].signal(Signal::CONT);
             }
-            // Long enough for another host to lead when it arrives.
+            // Long enough for another host to have taken over when it arrives.
             3 | 4 => sockets[victim].hold(wait.max(Duration::from_millis(4_500))),
             5 => sql(cut.clone()),
             _ => {
@@ -205,15 +221,23 @@ fn what_was_acknowledged_is_there_once_whatever_happens_to_hosts() {
     });
     let noted = noted.into_inner().unwrap();
     assert!(noted.wrong.is_empty(), "{:#?}", noted.wrong);
-    let late = "SELECT count(*) FROM late_writes";
-    let late = runtime.block_on(watching().query_one(late, &[])).unwrap();
-    assert_eq!(late.get::<_, i64>(0), 0, "a host wrote that had been replaced");
-    let falls = "SELECT count(*) FROM (SELECT home_token, lag(home_token) OVER (ORDER BY number) \
-                 AS before FROM operations WHERE outcome <> 'interrupted') AS told \
+    let count = |table: &str| {
+        let count = format!("SELECT count(*) FROM {table}");
+        let count = runtime.block_on(watching().query_one(&count, &[])).unwrap();
+        count.get::<_, i64>(0)
+    };
+    assert_eq!(count("late_writes"), 0, "a host wrote that had been replaced");
+    assert!(count("timely_writes") > 0, "the database has noted nothing");
+    let falls = "SELECT count(*) FROM (SELECT home_token, \
+                   lag(home_token) OVER (PARTITION BY company ORDER BY number) AS before \
+                 FROM operations WHERE outcome <> 'interrupted') AS told \
                  WHERE home_token < before";
     let falls = runtime.block_on(watching().query_one(falls, &[])).unwrap();
     assert_eq!(falls.get::<_, i64>(0), 0, "a later operation has a lower token");
-    let there = listed(&hosts[0]);
+    let mut there = HashMap::new();
+    for number in 0..COMPANIES {
+        there.extend(listed(&hosts[0], &company(number)));
+    }
     let acknowledged = noted.sent.values().filter(|is_done| **is_done).count();
     eprintln!(
         "{acknowledged} writes of {} were acknowledged and {} reads answered; the longest write \
