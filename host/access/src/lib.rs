@@ -19,7 +19,7 @@ pub use denied::Denied;
 pub use memhost_types::Act;
 pub use requests::{CreateToken, RotateToken};
 pub use rules::roles;
-pub use tokens::{AccessError, Known, Tokens};
+pub use tokens::{AccessError, Known, Tokens, is_made_here};
 pub use write_policy::{Access, Guard, WritePolicy};
 
 #[cfg(test)]

@@ -23,6 +23,8 @@ use memhost_types::{CompanyId, FieldError, FoundToken, NewToken, Token, TokenId}
 
 /// A company has at most so many tokens that have not ended.
 const MAX_TOKENS: usize = 10_000;
+/// What values of tokens begin with.
+const PREFIX: &str = "mh_";
 /// The last use is kept to the hour: it is written once in an hour and not with every request.
 const HOUR: i64 = 3_600;
 
@@ -138,6 +140,9 @@ impl Tokens {
 
     /// The token of a value, alone, where another host keeps it.
     async fn elsewhere(&self, value: &str) -> Result<Option<All>, AccessError> {
+        if !is_made_here(value) {
+            return Ok(None);
+        }
         let digest = blake3::hash(value.as_bytes()).to_hex();
         let Some(row) = self.store.token_elsewhere(&digest).await? else { return Ok(None) };
         let mut all = All::default();
@@ -472,10 +477,16 @@ impl All {
     }
 }
 
+/// Whether a text has the form of a token's value.
+pub fn is_made_here(value: &str) -> bool {
+    let random = value.strip_prefix(PREFIX).and_then(|text| URL_SAFE_NO_PAD.decode(text).ok());
+    random.is_some_and(|random| random.len() == 32)
+}
+
 fn value() -> Result<(String, String), AccessError> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| AccessError::NoRandomness(error.to_string()))?;
-    let value = format!("mh_{}", URL_SAFE_NO_PAD.encode(bytes));
+    let value = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes));
     let digest = blake3::hash(value.as_bytes()).to_hex().to_string();
     Ok((value, digest))
 }

@@ -92,6 +92,7 @@ const HOSTS: &Columns<HostView> = &[
     ("state", |host| {
         let state = match host {
             HostView { is_up: false, .. } => "gone",
+            HostView { is_leaving: true, up_seconds: ..60, groups: 0, .. } => "starting",
             HostView { is_leaving: true, .. } => "leaving",
             HostView { is_draining: true, groups: 0, is_leader: false, .. } => "drained",
             HostView { is_draining: true, .. } => "draining",

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use tokio::sync::Notify;
 
 use memhost_operations::{Operations, Parts};
@@ -37,6 +38,8 @@ pub struct Control {
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) reviews: Arc<Reviews>,
     pub(crate) waiting: Arc<WaitingRecords>,
+    /// What happened before was told by another service, or by none.
+    pub(crate) began_at: Timestamp,
     /// Wakes background work: something may be due.
     pub(crate) wake: Arc<Notify>,
 }
@@ -44,6 +47,7 @@ pub struct Control {
 impl Control {
     /// The control plane on these parts. `sandbox` runs the checks of configurations.
     pub fn new(parts: Parts, operations: Arc<Operations>, secrets: Arc<SecretStore>) -> Self {
+        let began_at = parts.clock.now();
         Self {
             operations,
             secrets,
@@ -62,6 +66,7 @@ impl Control {
             jobs: parts.jobs,
             reviews: parts.reviews,
             waiting: parts.waiting,
+            began_at,
         }
     }
 

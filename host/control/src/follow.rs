@@ -43,7 +43,9 @@ impl Control {
             .seat(caller.key())
             .ok_or(ServiceError::TooManyStreams { most: MAX_FOLLOWERS_OF_CALLER })?;
         let (mut follower, is_complete) = feed.follower(seat, company, place);
-        if let (Some(company), Some(place), false) = (company, place, is_complete) {
+        // Another host may have served the company in between.
+        let is_whole = is_complete && place.is_none_or(|place| place.at >= self.began_at);
+        if let (Some(company), Some(place), false) = (company, place, is_whole) {
             follower.catch_up(self.ended_since(company, place.at).await?);
         }
         Ok(follower)

@@ -23,7 +23,7 @@ pub use cluster::Joined;
 pub use error::OpenError;
 pub use memhost_access::{
     ACT_AS_HEADERS, Access, AccessError, Act, ActAs, ActingError, Caller, CreateToken, Denied,
-    Known, RotateToken, Section, Tokens, WritePolicy, roles,
+    Known, RotateToken, Section, Tokens, WritePolicy, is_made_here, roles,
 };
 pub use memhost_background::{Background, BatchReceipt, render_recall};
 pub use memhost_control::{

@@ -3,7 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 
 use axum::body::HttpBody;
@@ -40,6 +40,21 @@ fn asks_for_much(uri: &Uri) -> bool {
 pub struct RequestWork {
     company: Option<CompanyId>,
     bytes: usize,
+    held: Option<HeldUntilDone>,
+}
+
+/// An extension of a request that is dropped when its work has ended, also where its client does
+/// not wait for that.
+#[derive(Clone)]
+pub struct HeldUntilDone {
+    _guard: Arc<dyn Send + Sync>,
+}
+
+impl HeldUntilDone {
+    /// Holds a guard.
+    pub fn new(guard: impl Send + Sync + 'static) -> Self {
+        Self { _guard: Arc::new(guard) }
+    }
 }
 
 impl RequestWork {
@@ -50,7 +65,8 @@ impl RequestWork {
         let bytes = request.body().size_hint().upper().filter(|_| !asks_for_much(request.uri()));
         let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX);
         let company = request.extensions().get::<Caller>().and_then(Caller::company).cloned();
-        Self { company, bytes }
+        let held = request.extensions().get::<HeldUntilDone>().cloned();
+        Self { company, bytes, held }
     }
 
     /// Does the work. If the client disconnects, the work goes on in a task of its own, so that
@@ -59,8 +75,14 @@ impl RequestWork {
         self,
         work: impl Future<Output = Response> + Send + 'static,
     ) -> impl Future<Output = Response> + Send {
-        let Self { company, bytes } = self;
-        let mut work: Pin<Box<dyn Future<Output = Response> + Send>> = Box::pin(work);
+        let Self { company, bytes, held } = self;
+        let mut work: Pin<Box<dyn Future<Output = Response> + Send>> = match held {
+            Some(held) => Box::pin(async move {
+                let _held = held;
+                work.await
+            }),
+            None => Box::pin(work),
+        };
         // Only then: a turn is one more future around the work.
         if bytes > MAX_SHORT_BYTES {
             work = Box::pin(async move {

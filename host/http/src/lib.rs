@@ -22,7 +22,7 @@ mod response;
 
 pub use auth::{AdminToken, AuthError, authenticate, caller_of, header_text};
 pub use authorize::{Authenticated, Authorized, AuthorizedByCore, HostAuthorized};
-pub use detach::{RequestWork, detach_from_client, detached_work_ended};
+pub use detach::{HeldUntilDone, RequestWork, detach_from_client, detached_work_ended};
 pub(crate) use extract::read_value;
 pub use extract::{Body, Company, Ndjson, Query, parse, read_json, read_query};
 pub use failure::{Codes, Failure};

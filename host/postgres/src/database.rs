@@ -5,15 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use deadpool_postgres::Pool;
+use deadpool_postgres::{Object, Pool};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{sleep, timeout};
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use crate::connect::{self, Address};
-use crate::error::{OpenError, failed, unavailable};
+use crate::error::{OpenError, PATIENCE, failed, no_answer, unavailable};
 use crate::lane::{Counts, Lane};
 use crate::place::{HOST, kind};
 use memhost_store::{ChangeFeed, StoreError, Table, TableWrite};
@@ -22,6 +24,12 @@ use memhost_types::CompanyId;
 /// How often a host looks for operators' tokens that another one has changed. A token that is
 /// revoked is to be refused everywhere within a second.
 const LOOK: Duration = Duration::from_millis(500);
+
+/// How many tokens are looked for at a time.
+const MOST_FINDING: usize = 2;
+/// How long somebody who follows operators' tokens waits at most, to see whether the store is still
+/// there.
+const SEEN_AGAIN: Duration = Duration::from_secs(30);
 
 const FINDING: &str = "finding a token";
 
@@ -36,6 +44,8 @@ pub struct Database {
     pub(crate) tasks: Handle,
     /// The operators' tokens as they were last seen, once somebody follows them.
     operators: Mutex<Option<watch::Receiver<Rows>>>,
+    /// Questions for tokens at a time.
+    finding: Semaphore,
 }
 
 /// Rows by their keys.
@@ -59,7 +69,8 @@ impl Database {
         let lanes = (0..lanes.max(1)).map(lane).collect();
         let pool = address.pool(readers.max(1))?;
         let (tasks, operators) = (Handle::current(), Mutex::default());
-        Ok(Arc::new(Self { host, pool, lanes, counts, tasks, operators }))
+        let finding = Semaphore::new(MOST_FINDING);
+        Ok(Arc::new(Self { host, pool, lanes, counts, tasks, operators, finding }))
     }
 
     /// The company of the token whose value has this digest, in hex; `Some(None)`: it is an
@@ -92,23 +103,45 @@ impl Database {
             found("digest"),
             found("previous")
         );
-        let client = self.pool.get().await.map_err(unavailable(FINDING))?;
-        let statement = client.prepare_cached(&sql).await.map_err(failed(FINDING))?;
-        let row = client.query_opt(&statement, &[&digest]).await.map_err(failed(FINDING))?;
-        Ok(row.map(|row| {
+        // Whoever sends wrong tokens leaves connections for the others.
+        let asking = async {
+            let _turn = self.finding.acquire().await;
+            self.ask(FINDING, &sql, &[&digest]).await
+        };
+        let rows = timeout(PATIENCE, asking).await.map_err(|_| no_answer(FINDING))??;
+        Ok(rows.into_iter().next().map(|row| {
             let name: Option<&str> = row.get(0);
             (name.and_then(|name| name.parse().ok()), row.get(1))
         }))
     }
 
     async fn operators(&self) -> Result<Rows, StoreError> {
-        let reading = "reading operators' tokens";
-        let client = self.pool.get().await.map_err(unavailable(reading))?;
         let sql = "SELECT key, value FROM entries WHERE company = $1 AND kind = $2";
-        let statement = client.prepare_cached(sql).await.map_err(failed(reading))?;
-        let rows = client.query(&statement, &[&HOST, &kind(Table::Tokens)]).await;
-        let rows = rows.map_err(failed(reading))?;
+        let rows =
+            self.ask("reading operators' tokens", sql, &[&HOST, &kind(Table::Tokens)]).await?;
         Ok(Arc::new(rows.iter().map(|row| (row.get(0), row.get(1))).collect()))
+    }
+
+    async fn ask(
+        &self,
+        action: &'static str,
+        sql: &str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, StoreError> {
+        let got = timeout(PATIENCE, self.pool.get()).await.map_err(|_| no_answer(action))?;
+        let client = got.map_err(unavailable(action))?;
+        let asking = async {
+            let statement = client.prepare_cached(sql).await?;
+            client.query(&statement, values).await
+        };
+        match timeout(PATIENCE, asking).await {
+            Ok(answer) => answer.map_err(failed(action)),
+            Err(_) => {
+                // The next question would wait behind this one.
+                drop(Object::take(client));
+                Err(no_answer(action))
+            }
+        }
     }
 
     /// What changes of operators' tokens, wherever it is changed.
@@ -151,8 +184,12 @@ impl ChangeFeed for OperatorChanges {
     async fn next(&mut self) -> Result<Option<Vec<TableWrite>>, StoreError> {
         loop {
             // What is there at the beginning may be newer than what the caller has read.
-            if std::mem::replace(&mut self.is_begun, true) && self.seen.changed().await.is_err() {
-                return Ok(None);
+            if std::mem::replace(&mut self.is_begun, true) {
+                match timeout(SEEN_AGAIN, self.seen.changed()).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(_)) => return Ok(None),
+                    Err(_) => return Ok(Some(Vec::new())),
+                }
             }
             let rows = Arc::clone(&self.seen.borrow_and_update());
             let gone = self.known.keys().filter(|key| !rows.contains_key(*key));

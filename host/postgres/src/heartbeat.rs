@@ -95,8 +95,10 @@ pub struct Peer {
     pub peer_url: Option<String>,
     /// Whether it was there for some seconds.
     pub is_settled: bool,
-    /// Whether it gives its groups away.
+    /// Whether it takes no group, because it is not ready or stops.
     pub is_leaving: bool,
+    /// Whether an operator wants it to take none.
+    pub is_draining: bool,
 }
 
 pub(crate) struct Heartbeat {
@@ -105,8 +107,8 @@ pub(crate) struct Heartbeat {
     pub(crate) options: JoinOptions,
     pub(crate) lease: Arc<HostLease>,
     pub(crate) seen: watch::Sender<Seen>,
-    /// Whether this host gives its groups away because it stops.
-    pub(crate) is_leaving: Arc<AtomicBool>,
+    /// Whether this host has not begun to take groups, or stops.
+    pub(crate) is_away: Arc<AtomicBool>,
     /// Whether it does so because an operator wants it.
     pub(crate) is_draining: Arc<AtomicBool>,
 }
@@ -142,7 +144,7 @@ impl Connection {
         let others = client
             .prepare(&format!(
                 "SELECT id, peer_url, joined_at < clock_timestamp() - {SETTLED}, \
-                   is_leaving OR is_draining, is_draining \
+                   is_leaving, is_draining \
                  FROM hosts WHERE expires_at > clock_timestamp() ORDER BY id"
             ))
             .await?;
@@ -234,7 +236,7 @@ impl Heartbeat {
     ) -> Result<(Seen, Option<Duration>, i64), tokio_postgres::Error> {
         let Connection { client, beat, others } = self.connect(address, connection).await?;
         let JoinOptions { name, peer_url, version, token, place, .. } = &self.options;
-        let is_leaving = self.is_leaving.load(Ordering::SeqCst);
+        let is_leaving = self.is_away.load(Ordering::SeqCst);
         let values: [&(dyn ToSql + Sync); 7] =
             [&self.id, name, peer_url, version, token, place, &is_leaving];
         // They are sent together, and done one after the other.
@@ -260,6 +262,7 @@ impl Heartbeat {
                 peer_url: row.get(1),
                 is_settled: row.get(2),
                 is_leaving: row.get(3),
+                is_draining: row.get(4),
             })
             .collect();
         Ok((seen, first, time))

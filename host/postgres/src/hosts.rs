@@ -39,8 +39,8 @@ const AGAIN: Duration = Duration::from_millis(200);
 /// former try in its way.
 const TAKEN_WITHIN: &str = "SET statement_timeout = '8s'";
 
-/// How long the host that a group without a home is assigned to comes before others.
-const OTHERS_FIRST: Duration = Duration::from_millis(2_000);
+/// How long only the host that a group without a home is assigned to takes it.
+const ASSIGNED_FIRST: Duration = Duration::from_millis(2_000);
 
 const TAKING: &str = "taking over";
 
@@ -74,7 +74,7 @@ pub struct Membership {
     address: Address,
     lease: Arc<HostLease>,
     seen: watch::Receiver<Seen>,
-    is_leaving: Arc<AtomicBool>,
+    is_away: Arc<AtomicBool>,
     is_draining: Arc<AtomicBool>,
     /// Since when each group has no home, as far as this host knows.
     free_since: Mutex<[Option<Instant>; Group::ALL]>,
@@ -117,7 +117,7 @@ impl Membership {
         let token = options.token.clone();
         let lease = Arc::<HostLease>::default();
         let (seen, receiver) = watch::channel(Seen::default());
-        let (is_leaving, is_draining) = <(Arc<AtomicBool>, Arc<AtomicBool>)>::default();
+        let (is_away, is_draining) = (Arc::new(AtomicBool::new(true)), Arc::default());
         let (stop, stopped) = oneshot::channel();
         let heartbeat = Heartbeat {
             database: database.to_owned(),
@@ -125,7 +125,7 @@ impl Membership {
             options,
             lease: Arc::clone(&lease),
             seen,
-            is_leaving: Arc::clone(&is_leaving),
+            is_away: Arc::clone(&is_away),
             is_draining: Arc::clone(&is_draining),
         };
         let thread = heartbeat.start(stopped).map_err(|error| OpenError::Unreachable {
@@ -140,7 +140,7 @@ impl Membership {
             address,
             lease,
             seen: receiver,
-            is_leaving,
+            is_away,
             is_draining,
             free_since: Mutex::default(),
             beating,
@@ -235,19 +235,22 @@ impl Membership {
         Database::open(database, self.id, counts).await
     }
 
-    /// The hosts that groups are given to, this one included unless it is leaving.
+    /// The hosts that groups are given to, this one included unless it takes none.
     fn receivers(&self, seen: &Seen, settled_only: bool) -> Vec<Uuid> {
         let others = seen.others.iter().filter(|other| {
             // Before a host that was killed and started again has ended, both are there.
             let is_reached = other.peer_url.is_some() && other.peer_url != self.peer_url;
             is_reached && !other.is_leaving && (other.is_settled || !settled_only)
         });
-        let mut all: Vec<Uuid> = others.map(|other| other.host).collect();
-        if !self.is_leaving() {
-            all.push(self.id);
-        }
-        all.sort_unstable();
-        all
+        let others = others.map(|other| (other.host, other.is_draining));
+        let own = (self.id, self.is_draining.load(Ordering::SeqCst));
+        let all: Vec<_> = others.chain((!self.is_away()).then_some(own)).collect();
+        // Where all are drained, they serve.
+        let is_any = all.iter().any(|(_, is_draining)| !is_draining);
+        let taking = all.into_iter().filter(|(_, is_draining)| !is_any || !is_draining);
+        let mut hosts: Vec<Uuid> = taking.map(|(host, _)| host).collect();
+        hosts.sort_unstable();
+        hosts
     }
 
     /// Whether this host should try to take a group over: it has no home, or the home's lease has
@@ -261,9 +264,9 @@ impl Membership {
             let mut since = self.free_since.lock();
             let since = &mut since[group.number()];
             *since = is_free.then(|| since.unwrap_or_else(Instant::now));
-            since.is_some_and(|since| since.elapsed() > OTHERS_FIRST)
+            since.is_some_and(|since| since.elapsed() > ASSIGNED_FIRST)
         };
-        if self.is_leaving() || !self.lease.is_held() || !(is_free || is_ours) {
+        if self.is_away() || !self.lease.is_held() || !(is_free || is_ours) {
             return false;
         }
         // Its lease has ended, or it is gone by now.
@@ -271,21 +274,28 @@ impl Membership {
         if is_late && !self.lease.is_settled() {
             return false;
         }
-        let assigned = assigned(&self.receivers(&seen, false));
-        is_ours || has_waited || assigned.get(group.number()) == Some(&Some(self.id))
+        let receivers = self.receivers(&seen, false);
+        let may = has_waited && receivers.contains(&self.id);
+        let assigned = assigned(&receivers);
+        is_ours || may || assigned.get(group.number()) == Some(&Some(self.id))
     }
 
     /// Whether this host should give a group away: another one is assigned to it.
     pub fn should_give(&self, group: Group) -> bool {
         let seen = self.seen.borrow();
-        let receivers = self.receivers(&seen, !self.is_leaving());
+        let receivers = self.receivers(&seen, !self.must_leave());
         let assigned = assigned(&receivers);
         assigned.get(group.number()).is_some_and(|host| host.is_some_and(|host| host != self.id))
     }
 
+    /// From here on this host takes groups over. Before, it was not ready.
+    pub fn begin(&self) {
+        self.is_away.store(false, Ordering::SeqCst);
+    }
+
     /// From here on this host takes no group over, and gives its own away.
     pub fn begin_to_leave(&self) {
-        self.is_leaving.store(true, Ordering::SeqCst);
+        self.is_away.store(true, Ordering::SeqCst);
     }
 
     /// Whether another host can take groups over.
@@ -294,9 +304,14 @@ impl Membership {
         self.receivers(&seen, false).iter().any(|host| *host != self.id)
     }
 
-    /// Whether this host takes no group over: it stops, or an operator wants it.
-    pub fn is_leaving(&self) -> bool {
-        self.is_leaving.load(Ordering::SeqCst) || self.is_draining.load(Ordering::SeqCst)
+    /// Whether this host has not begun, or stops.
+    fn is_away(&self) -> bool {
+        self.is_away.load(Ordering::SeqCst)
+    }
+
+    /// Whether this host is to give all groups away: it stops, or an operator wants it.
+    pub fn must_leave(&self) -> bool {
+        self.is_away() || self.is_draining.load(Ordering::SeqCst)
     }
 
     /// Lets a host give its groups away and take none, or take groups again. Answers whether there
@@ -345,6 +360,7 @@ impl Membership {
         let Some(row) = taken.map_err(&taking)? else { return Ok(None) };
         let term = Term { host: self.id, token: row.get(0), group };
         self.lease.begin(term);
+        self.free_since.lock()[group.number()] = None;
         if group == Group::HOST {
             // Nothing is committed any more whose batch had a number.
             let left = "WITH gone AS (DELETE FROM hosts WHERE id <> $1 \
@@ -362,8 +378,13 @@ impl Membership {
     /// Where the database fails. The group stays here then.
     pub async fn give(&self, term: Term) -> Result<(), StoreError> {
         let giving = failed("giving companies to another host");
+        // From here on this host answers nothing of them: another one may write.
+        self.lease.end_term(term.group);
+        self.free_since.lock()[term.group.number()] = None;
         let (client, _) = self.address.connect().await.map_err(&giving)?;
-        let sql = "UPDATE homes SET host = $1 WHERE company = $2 AND host = $3 AND token = $4";
+        // With another token, so that this host does not take it back by what it saw before.
+        let sql = "UPDATE homes SET host = $1, token = token + 1 \
+                   WHERE company = $2 AND host = $3 AND token = $4";
         let values: [&(dyn ToSql + Sync); 4] =
             [&Uuid::nil(), &term.group.row(), &self.id, &term.token];
         client.execute(sql, &values).await.map_err(&giving).map(drop)

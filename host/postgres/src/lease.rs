@@ -91,6 +91,14 @@ impl HostLease {
         self.tokens[at].store(term.token, Ordering::Release);
     }
 
+    /// The host is not the home of a group any more.
+    pub(crate) fn end_term(&self, group: Group) {
+        let at = group.number();
+        // What was asked before says that it is.
+        self.begun[at].store(now(), Ordering::Release);
+        self.tokens[at].store(0, Ordering::Release);
+    }
+
     /// Whether the lease was held for as long as it lasts. Only then does its host take another
     /// one's place: after an outage of the database all leases have ended, and whoever leads renews
     /// its own first.
@@ -151,5 +159,9 @@ mod tests {
         lease.begin(home(9));
         lease.renew(asked, &[]);
         assert!(lease.holds(home(9)));
+        let asked = now();
+        lease.end_term(Group::HOST);
+        lease.renew(asked, &[home(9)]);
+        assert!(!lease.holds(home(9)), "it was given away meanwhile");
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! A company has one home: the host whose token stands in its row of `homes`. Everything that a
 //! host writes of a company goes through one lane, a connection that commits what waits in one
-//! transaction after the other; each of them holds the company's row of `homes` `FOR SHARE` and
-//! compares the token, so a host that is not the home any more writes nothing. `FOR KEY SHARE`
-//! would not do: it does not hold up the `UPDATE` with which another host takes the company over.
+//! transaction after the other; each of them holds the rows of `homes` of the company and of its
+//! group `FOR SHARE` and compares the tokens, so a host that is not the home any more writes
+//! nothing. `FOR KEY SHARE` would not do: it does not hold up the `UPDATE` with which another host
+//! takes the group or the company over.
 //!
 //! What is written is seen by every call of this host at once, and is durable when its
 //! [`memhost_store::Commit`] says so. What cannot be written within ten seconds is given up with

@@ -115,8 +115,9 @@ impl Maintenance for PostgresStore {
                        AND e.kind = ANY($1)), 0)::bigint \
                      + coalesce((SELECT sum(octet_length(c.name) + 10 + octet_length(o.record)) \
                        FROM operations o WHERE o.company = c.id), 0)::bigint \
-                   FROM companies c";
-        let rows = self.0.ask("reading", sql, &[&counted_kinds()]).await?;
+                   FROM companies c WHERE $2::smallint IS NULL OR c.company_group = $2";
+        let group = self.0.term.map(|term| term.group.column());
+        let rows = self.0.ask("reading", sql, &[&counted_kinds(), &group]).await?;
         let wrong = rows.iter().filter_map(|row| {
             let (name, held, found): (&str, i64, i64) = (row.get(0), row.get(1), row.get(2));
             (held != found).then(|| format!("{name} has {found} bytes, and {held} are counted"))

@@ -113,7 +113,8 @@ impl Shelf {
     ) -> Result<(), StoreError> {
         let sql = "INSERT INTO builds (digest, component, signature) VALUES ($1, $2, $3) \
                    ON CONFLICT (digest) DO UPDATE \
-                   SET signature = coalesce(excluded.signature, builds.signature)";
+                   SET signature = coalesce(excluded.signature, builds.signature), \
+                     put_at = clock_timestamp()";
         self.ask(sql, &[&digest, &component, &signature]).await.map(drop)
     }
 

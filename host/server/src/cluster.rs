@@ -36,12 +36,16 @@ const MOST_KEPT_KIB: usize = 64 << 10;
 /// 0.7 s.
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
 /// How long requests may take that are in progress when a group is given away.
-const FINISHED_WITHIN: Duration = Duration::from_secs(10);
+const FINISHED_WITHIN: Duration = Duration::from_secs(3);
 /// How long a host that stops waits for others to take its groups over.
-const LEFT_WITHIN: Duration = Duration::from_secs(20);
-/// How long a host keeps a group that it took: another one that should have it and cannot would
-/// get it again and again.
+const LEFT_WITHIN: Duration = Duration::from_secs(15);
+/// How long a host keeps a group that it has taken over, even if another one should have it: that
+/// one may be unable to take it.
 const KEPT_FOR: Duration = Duration::from_secs(5);
+/// When a group is given away that was busy.
+const GIVEN_AGAIN: Duration = Duration::from_secs(30);
+/// The pause before a group is taken over again whose service did not open.
+const OPENED_AGAIN: Duration = Duration::from_secs(10);
 
 /// The place of a host among others.
 pub struct ClusterOptions {
@@ -101,6 +105,7 @@ where
         let connections = Arc::clone(&connections);
         serving_hosts.spawn(peers.serve(connections, router, hosts_stopped, Clients::Hosts));
     }
+    membership.begin();
     let (open, mut homes) = (Arc::new(open), JoinSet::new());
     for group in Group::all() {
         let (shared, open) = (Arc::clone(&shared), Arc::clone(&open));
@@ -154,7 +159,7 @@ impl Shared {
     /// Begins nothing more for other hosts, and waits for what was begun.
     async fn finish_for_hosts(&self) {
         let served = self.served();
-        served.iter().for_each(|serving| serving.give());
+        served.iter().for_each(|serving| serving.close());
         finished(&served).await;
     }
 
@@ -165,6 +170,7 @@ impl Shared {
         Opening: Future<Output = Result<Arc<Service>, OpenError>>,
     {
         let mut seen = self.membership.seen();
+        let mut kept_until = Instant::now();
         loop {
             let home = seen.borrow_and_update().homes[group.number()].clone();
             let serving = match &**self.role(group).borrow() {
@@ -180,15 +186,24 @@ impl Shared {
                     serving.service.background().shutdown(Duration::ZERO).await;
                 }
                 Some(serving) => {
-                    let is_kept = serving.since.elapsed() < KEPT_FOR;
-                    let may_go = !is_kept || self.membership.is_leaving();
+                    let must_go = self.membership.must_leave();
+                    let may_go = must_go || Instant::now() > kept_until;
                     if may_go && self.membership.should_give(group) {
-                        self.give(&serving).await;
+                        self.give(&serving, must_go).await;
+                        kept_until = Instant::now() + GIVEN_AGAIN;
                     }
                 }
                 None if self.membership.should_take(group) => {
-                    if let Err(error) = self.take(group, &open).await {
-                        return error.into();
+                    kept_until = Instant::now() + KEPT_FOR;
+                    match self.take(group, &open).await {
+                        Ok(()) => {}
+                        // Nothing would open.
+                        Err(error) if group == Group::HOST => return error.into(),
+                        Err(error) => {
+                            tracing::error!(%error, group = group.number(), "companies cannot be \
+                                served here; another host may take them over");
+                            sleep(OPENED_AGAIN).await;
+                        }
                     }
                 }
                 None => self.follow(group, home.as_ref()),
@@ -215,7 +230,15 @@ impl Shared {
                 return Ok(());
             }
         };
-        let service = open(term).await?;
+        let service = match open(term).await {
+            Ok(service) => service,
+            Err(error) => {
+                if let Err(error) = self.membership.give(term).await {
+                    tracing::warn!(%error, "companies were not given to another host");
+                }
+                return Err(error);
+            }
+        };
         let serving = Serving::new(term, service, &self.token, (&self.options, &self.bodies));
         self.role(group).send_replace(Arc::new(Role::Serves(Arc::new(serving))));
         match group {
@@ -226,24 +249,24 @@ impl Shared {
     }
 
     /// Gives a group away: finishes what is in progress, while other requests wait for the next
-    /// home.
-    async fn give(&self, serving: &Arc<Serving>) {
+    /// home. Without need (`must_go`) a group with a long request stays.
+    async fn give(&self, serving: &Arc<Serving>, must_go: bool) {
         let group = serving.term.group;
-        // Requests are answered meanwhile.
-        serving.service.background().shutdown(FINISHED_WITHIN).await;
-        serving.give();
+        serving.close();
         finished(std::slice::from_ref(serving)).await;
-        let given = async {
-            serving.service.control().flush().await?;
-            self.membership.give(serving.term).await?;
-            Ok::<_, memhost_core::ServiceError>(())
-        };
-        match timeout(FINISHED_WITHIN, given).await {
-            Ok(Ok(())) => {
-                tracing::debug!(group = group.number(), "given away");
-            }
-            // Whether it was given is seen at the next heartbeat. If not, its home has not changed
-            // and opens it again.
+        if !must_go && serving.is_answering() {
+            return serving.reopen();
+        }
+        serving.service.background().shutdown(FINISHED_WITHIN).await;
+        // What was acknowledged is written, and so is the rest that there is time for.
+        match timeout(FINISHED_WITHIN, serving.service.control().flush()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "something was not written before a move"),
+            Err(_) => tracing::warn!("something was not written in time before a move"),
+        }
+        match timeout(FINISHED_WITHIN, self.membership.give(serving.term)).await {
+            Ok(Ok(())) => tracing::debug!(group = group.number(), "given away"),
+            // Whether it was given is seen at the next heartbeat. If not, it is taken again.
             Ok(Err(error)) => tracing::warn!(%error, "companies were not given to another host"),
             Err(_) => tracing::warn!("companies were not given to another host in time"),
         }

@@ -35,7 +35,7 @@ impl Tenancy {
         Ok(KnownCompanies::of_all_hosts(&*self.store).await?)
     }
 
-    /// The companies whose home this host is, by id.
+    /// The companies that this service serves, by id.
     pub fn companies(&self) -> Vec<CompanyId> {
         let mut all = self.known.all();
         all.retain(|company| !self.is_erased(company));

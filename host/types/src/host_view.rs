@@ -21,7 +21,7 @@ pub struct HostView {
     pub is_leader: bool,
     /// How many of the 16 groups of companies it serves. The others pass requests on to it.
     pub groups: u32,
-    /// Whether it gives its groups to the others, because it stops.
+    /// Whether it takes no group and gives its own away, because it is not ready or stops.
     pub is_leaving: bool,
     /// Whether it does so and takes none, because an operator wants it.
     pub is_draining: bool,

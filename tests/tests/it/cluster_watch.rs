@@ -28,7 +28,9 @@ fn figures_and_checks_are_about_the_hosts_and_their_database() {
         let answer = send(&at.url, "/metrics", None, None).unwrap().1;
         answer.as_str().unwrap().to_owned()
     };
-    let text = metrics(&second);
+    // The second one has no share yet, so no figures of its own.
+    assert_eq!(send(&second.url, "/metrics", None, None).unwrap().0, 503);
+    let text = metrics(&first);
     for line in ["memhost_hosts{state=\"up\"} 2", "memhost_hosts{state=\"gone\"} 0"] {
         assert!(text.contains(line), "{line}: {text}");
     }

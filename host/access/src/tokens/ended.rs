@@ -33,8 +33,11 @@ impl Tokens {
 
     async fn outdated(&self, only: Option<&CompanyId>) -> Result<Vec<Change>, AccessError> {
         let now = self.clock.now();
-        let is_asked =
-            |token: &Token| only.is_none_or(|only| token.company_id.as_ref() == Some(only));
+        // Those of operators are removed at one host only.
+        let is_ours = |token: &Token| token.company_id.is_some() || self.store.is_hosts_home();
+        let is_asked = |token: &Token| {
+            only.is_none_or(|only| token.company_id.as_ref() == Some(only)) && is_ours(token)
+        };
         let all: Vec<_> = self
             .all
             .read()

@@ -153,6 +153,10 @@ pub(super) async fn serve(
     let endpoints = bind(start.listen).await?;
     let joined = options.join(name, peer_url, token.digest()).await.map_err(unusable)?;
     let stopped = crate::signals::stop();
+    // What others brought is served from the beginning.
+    let _ = tokio::time::timeout(SHARED_WITHIN, joined.plugins.update()).await;
+    let membership = Arc::clone(&joined.membership);
+    let shared = SharedParts::open(&options, &membership).await.map_err(unusable)?;
     if start.prints_json {
         line(&ready(&endpoints, joined.store_id))?;
     } else {
@@ -166,10 +170,6 @@ pub(super) async fn serve(
             context::remember(&first, &last, made)?;
         }
     }
-    // What others brought is served from the beginning.
-    let _ = tokio::time::timeout(SHARED_WITHIN, joined.plugins.update()).await;
-    let membership = Arc::clone(&joined.membership);
-    let shared = SharedParts::open(&options, &membership).await.map_err(unusable)?;
     let (tenant, parts) = (Arc::clone(&membership), Arc::clone(&shared));
     let open = move |term: Term| {
         let (membership, shared) = (Arc::clone(&tenant), Arc::clone(&parts));

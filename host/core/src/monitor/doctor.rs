@@ -68,14 +68,15 @@ impl Monitor {
     /// whether the systems behind them can be reached.
     #[boxed]
     pub async fn doctor(&self) -> Vec<Check> {
+        let beside = self.beside();
+        let stores: Vec<_> = self.with(&beside).map(|one| Arc::clone(&one.store)).collect();
         let mut all = vec![self.readiness().await];
-        all.push(check_log(&*self.store).await);
+        all.push(check_log(&stores).await);
         let data_dir = self.data_dir.clone();
         // A database has its own disk, and its own guards.
         if self.place.is_none() {
             all.push(check_space(self.store.disk()));
         }
-        let beside = self.beside();
         all.push(self.check_companies(&beside));
         let disk = move || vec![check_keys(&data_dir), permissions::check(&data_dir)];
         all.extend(memhost_executor::spawn_blocking(disk).await.unwrap_or_default());
@@ -83,7 +84,7 @@ impl Monitor {
         all.push(self.check_cache());
         all.push(self.check_plugins());
         all.push(self.check_bindings(&beside).await);
-        all.extend(self.check_sections());
+        all.extend(self.check_sections(&beside));
         all.push(self.check_background(&beside).await);
         all.extend(self.check_quiet());
         all.extend(self.check_hosts().await);
@@ -249,7 +250,6 @@ impl Monitor {
         }
     }
 
-    /// Warns of dead deliveries and failed jobs.
     /// Warns of a restored copy, which is quiet.
     fn check_quiet(&self) -> Option<Check> {
         self.is_quiet().then(|| {
@@ -261,6 +261,7 @@ impl Monitor {
         })
     }
 
+    /// Warns of dead deliveries and failed jobs.
     async fn check_background(&self, beside: &[Arc<Self>]) -> Check {
         let dead =
             DeliveryFilter { status: Some(DeliveryStatus::Dead), ..DeliveryFilter::default() };
@@ -291,13 +292,19 @@ impl Monitor {
 }
 
 /// Compares the log with what is derived from it, and has that made again where it does not fit.
-async fn check_log(store: &dyn Store) -> Check {
+async fn check_log(stores: &[Arc<dyn Store>]) -> Check {
     const DAMAGED: &str = "stop the host, copy the data directory, then `memhost store verify`";
     let found = async {
-        let findings = store.verify().await?;
-        let mended = if findings.is_empty() { Vec::new() } else { store::mend(store).await? };
-        let left = if mended.is_empty() { findings } else { store.verify().await? };
-        Ok::<_, StoreError>((mended, left))
+        let (mut all_mended, mut all_left) = (Vec::new(), Vec::new());
+        for store in stores {
+            let findings = store.verify().await?;
+            let mended =
+                if findings.is_empty() { Vec::new() } else { store::mend(&**store).await? };
+            let left = if mended.is_empty() { findings } else { store.verify().await? };
+            all_mended.extend(mended);
+            all_left.extend(left);
+        }
+        Ok::<_, StoreError>((all_mended, all_left))
     };
     let said = |findings: &[String], first: &String| {
         let found = counted(findings.len(), "finding", "findings");

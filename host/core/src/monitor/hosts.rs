@@ -8,8 +8,8 @@ use memhost_store::StoreError;
 use memhost_tenancy::ServiceError;
 use memhost_types::{HostView, counted};
 
-/// Connections that a host has.
-const FREE_CONNECTIONS: i64 = 14;
+/// Connections that a host has for a moment when it takes all groups over.
+const FREE_CONNECTIONS: i64 = 31;
 
 impl Monitor {
     /// Whether its service serves companies, and not what belongs to none.
@@ -78,7 +78,7 @@ impl Monitor {
             Check::warning(NAME, found, advice)
         } else if most - used < FREE_CONNECTIONS {
             let advice = "raise max_connections of the database, or stop other clients: a host \
-                          that takes over needs up to 14";
+                          that takes over needs up to 31";
             Check::warning(NAME, found, advice)
         } else {
             Check::ok(NAME, found)

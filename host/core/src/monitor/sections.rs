@@ -16,11 +16,20 @@ impl Monitor {
 
     /// Warns of a section that names a company or a binding which is not there: its routes answer
     /// 404. `None`: the configuration has no such section.
-    pub(super) fn check_sections(&self) -> Option<Check> {
-        let policies = self.policies.all().into_iter().map(|(section, _)| section);
-        let sinks = self.oplog.sinks.all().into_iter().map(|(section, _)| section);
-        let sections: Vec<Section> = policies.chain(sinks).collect();
-        let wrong = sections.iter().find_map(|section| Some((section, self.lacks(section)?)));
+    pub(super) fn check_sections(&self, beside: &[Arc<Self>]) -> Option<Check> {
+        let (mut sections, mut wrong) = (Vec::new(), None);
+        for one in self.with(beside) {
+            let policies = one.policies.all().into_iter().map(|(section, _)| section);
+            let sinks = one.oplog.sinks.all().into_iter().map(|(section, _)| section);
+            // Each is checked at the home of its company.
+            let at_home = |section: &Section| one.store.is_home(&section.company);
+            for section in policies.chain(sinks).filter(at_home) {
+                if let Some(found) = one.lacks(&section).filter(|_| wrong.is_none()) {
+                    wrong = Some((section.clone(), found));
+                }
+                sections.push(section);
+            }
+        }
         match (sections.as_slice(), wrong) {
             ([], _) => None,
             (_, Some((Section { name, company, .. }, found))) => {

@@ -31,7 +31,9 @@ fn options(name: &str) -> JoinOptions {
 }
 
 async fn join(address: &str, name: &str) -> Membership {
-    Membership::join(address, options(name)).await.unwrap()
+    let host = Membership::join(address, options(name)).await.unwrap();
+    host.begin();
+    host
 }
 
 /// A company in the group of `acme`.
@@ -159,6 +161,121 @@ fn a_host_that_leads_again_has_a_new_term() {
         let key = memhost_store::company_key(&company("acme"), b"a");
         assert_eq!(new.get(Table::Events, &key).await.unwrap().as_deref(), Some(&b"new"[..]));
         host.leave().await;
+    });
+}
+
+/// A lane writes what several groups have. What an earlier term has left there is not written
+/// beside what a later one writes.
+#[test]
+fn what_an_earlier_term_left_in_a_lane_is_not_written_with_a_later_one() {
+    server::runtime().block_on(async {
+        let Some(address) = server::database().await else { return };
+        let host = join(&address, "host").await;
+        let database = host.connect(&address, (1, 4)).await.unwrap();
+        let open = async |group| {
+            let term = Some(host.take(group).await.unwrap().unwrap());
+            let database = Some(Arc::clone(&database));
+            let options = PostgresOptions { term, database, ..PostgresOptions::default() };
+            PostgresStore::open(options).await.unwrap()
+        };
+        let other = "a";
+        assert_ne!(Group::of(&company(other)), group());
+        let (busy, old) = (open(Group::of(&company(other))).await, open(group()).await);
+        memhost_store::write(&busy, &[event(other, b"1")]).await.unwrap();
+        memhost_store::write(&old, &[event("acme", b"1")]).await.unwrap();
+        until(&host, |home| home.is_me).await;
+        // The lane waits for a row of the other group.
+        let client = server::client(&address).await;
+        client
+            .batch_execute(
+                "BEGIN; SELECT 1 FROM entries e JOIN companies c ON c.id = e.company \
+                 WHERE c.name = 'a' FOR UPDATE OF e",
+            )
+            .await
+            .unwrap();
+        let queue = async |store: &PostgresStore, change| {
+            let Transacted::Done(commit) = store.transact(&[change]).await.unwrap() else {
+                panic!()
+            };
+            commit
+        };
+        let waits = queue(&busy, event(other, b"2")).await;
+        let watching = server::client(&address).await;
+        let locked = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+                      AND wait_event_type = 'Lock'";
+        while watching.query_one(locked, &[]).await.unwrap().get::<_, i64>(0) < 1 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let late = queue(&old, event("acme", b"old")).await;
+        let new = open(group()).await;
+        // It does not load the company, which would wait for the lane.
+        let mark = |text: &[u8]| {
+            memhost_store::Change::always(Table::Host, b"mark".to_vec(), Some(text.to_vec()))
+        };
+        let timely = queue(&new, mark(b"new")).await;
+        client.batch_execute("COMMIT").await.unwrap();
+        waits.await.unwrap();
+        timely.await.unwrap();
+        assert!(late.await.is_err(), "an earlier term has written");
+        let key = memhost_store::company_key(&company("acme"), b"a");
+        assert_eq!(new.get(Table::Events, &key).await.unwrap().as_deref(), Some(&b"1"[..]));
+        host.leave().await;
+    });
+}
+
+/// Who has given a group away does not take it back by what it saw before.
+#[test]
+fn a_group_that_was_given_away_goes_to_the_other_host() {
+    server::runtime().block_on(async {
+        let Some(address) = server::database().await else { return };
+        let (first, second) = (join(&address, "first").await, join(&address, "second").await);
+        let term = first.take(group()).await.unwrap().unwrap();
+        until(&first, |home| home.is_me).await;
+        until(&second, |home| home.token == term.token).await;
+        assert!(first.lease().holds(term) && !second.should_take(group()));
+        first.give(term).await.unwrap();
+        assert!(!first.lease().holds(term), "the other one may write from here on");
+        // It has not seen that yet.
+        assert!(first.take(group()).await.unwrap().is_none());
+        until(&second, |home| home.name.is_none()).await;
+        // One that is to leave takes nothing, so it is the other one's.
+        first.begin_to_leave();
+        let mut seen = second.seen();
+        seen.wait_for(|seen| seen.others.iter().any(|other| other.is_leaving)).await.unwrap();
+        assert!(!first.should_take(group()) && second.should_take(group()));
+        let next = second.take(group()).await.unwrap().unwrap();
+        assert!(next.token > term.token + 1);
+        first.leave().await;
+        second.leave().await;
+    });
+}
+
+/// Hosts that are drained take groups only where no other host does.
+#[test]
+fn a_drained_host_takes_nothing_while_another_one_is_there() {
+    server::runtime().block_on(async {
+        let Some(address) = server::database().await else { return };
+        let first = join(&address, "first").await;
+        let drained = async |host: &Membership, is_draining| {
+            assert!(first.drain(host.id(), is_draining).await.unwrap());
+            let begun = Instant::now();
+            while host.must_leave() != is_draining {
+                assert!(begun.elapsed() < Duration::from_secs(10));
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        drained(&first, true).await;
+        assert!(first.should_take(group()), "there is no other one");
+        let second = join(&address, "second").await;
+        let mut seen = first.seen();
+        seen.wait_for(|seen| seen.others.iter().any(|other| !other.is_leaving)).await.unwrap();
+        let mut seen = second.seen();
+        seen.wait_for(|seen| seen.others.iter().any(|other| other.is_draining)).await.unwrap();
+        assert!(!first.should_take(group()) && second.should_take(group()));
+        drained(&first, false).await;
+        assert!(!first.drain(uuid::Uuid::nil(), true).await.unwrap(), "there is no such host");
+        first.leave().await;
+        second.leave().await;
     });
 }
 

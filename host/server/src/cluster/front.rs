@@ -22,7 +22,7 @@ use super::pass::Passed;
 use super::shared::{Answering, Role, Shared};
 use crate::routes::Surfaces;
 use memhost_core::Group;
-use memhost_http::{Problem, ProblemCode, is_read, only_reads};
+use memhost_http::{HeldUntilDone, Problem, ProblemCode, is_read, only_reads};
 
 /// How long a request waits for a home. Another host takes over within 5 seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -56,10 +56,10 @@ pub(super) fn router(shared: &Arc<Shared>, surfaces: Surfaces) -> Router {
                 }
             }
             path if OF_HOSTS.contains(&path) => shared.of_hosts(surfaces, request).await,
-            _ => {
-                let group = shared.whose.group(request.uri(), request.headers()).await;
-                shared.answer(surfaces, group, request).await
-            }
+            _ => match shared.whose.group(request.uri(), request.headers()).await {
+                Ok(group) => shared.answer(surfaces, group, request).await,
+                Err(error) => Problem::from(error).into_response(),
+            },
         }
     })
 }
@@ -197,9 +197,11 @@ impl Shared {
         &self,
         begun: Answering,
         surfaces: Surfaces,
-        request: Request<Body>,
+        mut request: Request<Body>,
     ) -> Response<Body> {
         let serving = begun.serving();
+        // Also what goes on when the client has gone.
+        request.extensions_mut().insert(HeldUntilDone::new(begun.also()));
         let mut role = self.role(serving.term.group).subscribe();
         role.borrow_and_update();
         let is_repeatable = has_key(&request) || only_reads(&request);

@@ -58,13 +58,18 @@ impl Shared {
         surfaces: Surfaces,
         mut request: Request<Body>,
     ) -> Response<Body> {
-        let whose = self.whose.group(request.uri(), request.headers()).await;
         // A company's token gets its refusal at its home.
-        let group = match whose {
-            Group::HOST => self.own_group().unwrap_or(Group::HOST),
-            of_company => return self.answer(surfaces, of_company, request).await,
+        let group = match self.whose.group(request.uri(), request.headers()).await {
+            Ok(Group::HOST) => self.own_group().unwrap_or(Group::HOST),
+            Ok(of_company) => return self.answer(surfaces, of_company, request).await,
+            Err(error) => return Problem::from(error).into_response(),
         };
         let path = request.uri().path().to_owned();
+        if path == METRICS && self.own_group().is_none() && !self.membership.is_alone() {
+            // Those of another host would be counted twice.
+            let detail = "this host serves nothing at the moment, so it has no figures";
+            return Problem::unavailable(detail).into_response();
+        }
         let asked = Asked::of(&request);
         if path != METRICS {
             *request.headers_mut() = asked.headers.clone();

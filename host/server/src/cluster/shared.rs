@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Instant;
 
 use axum::Router;
 use tokio::sync::{Semaphore, watch};
@@ -35,7 +34,6 @@ pub(super) enum Role {
 /// The routes of a group whose home this host is.
 pub(super) struct Serving {
     pub(super) term: Term,
-    pub(super) since: Instant,
     pub(super) service: Arc<Service>,
     all: Router,
     runtime: Router,
@@ -43,7 +41,7 @@ pub(super) struct Serving {
     /// Requests that are being answered.
     answering: AtomicUsize,
     /// Whether nothing more is begun, because another host is to take over.
-    is_given: AtomicBool,
+    is_closed: AtomicBool,
 }
 
 /// A request, until it is answered.
@@ -56,6 +54,12 @@ impl Drop for Answering {
 }
 
 impl Answering {
+    /// The same request in another place, such as work that goes on when its client has gone.
+    pub(super) fn also(&self) -> Self {
+        self.0.answering.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(&self.0))
+    }
+
     pub(super) fn serving(&self) -> &Arc<Serving> {
         &self.0
     }
@@ -72,13 +76,12 @@ impl Serving {
             |surfaces| router_of(surfaces, Arc::clone(&service), token.clone(), options, bodies);
         Self {
             term,
-            since: Instant::now(),
             all: router(Surfaces::All),
             runtime: router(Surfaces::Runtime),
             control: router(Surfaces::Control),
             service,
             answering: AtomicUsize::new(0),
-            is_given: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
         }
     }
 
@@ -95,12 +98,17 @@ impl Serving {
         // Counted first: who gives the group away looks at the count after it has said so.
         self.answering.fetch_add(1, Ordering::SeqCst);
         let begun = Answering(Arc::clone(self));
-        (!self.is_given.load(Ordering::SeqCst)).then_some(begun)
+        (!self.is_closed.load(Ordering::SeqCst)).then_some(begun)
     }
 
     /// Begins nothing more.
-    pub(super) fn give(&self) {
-        self.is_given.store(true, Ordering::SeqCst);
+    pub(super) fn close(&self) {
+        self.is_closed.store(true, Ordering::SeqCst);
+    }
+
+    /// Begins requests again: the group stays here.
+    pub(super) fn reopen(&self) {
+        self.is_closed.store(false, Ordering::SeqCst);
     }
 
     pub(super) fn is_answering(&self) -> bool {

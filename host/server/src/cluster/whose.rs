@@ -3,22 +3,19 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, Uri};
 use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
 
-use memhost_core::{Database, Group};
+use memhost_core::{Database, Group, ServiceError, is_made_here};
 use memhost_http::AdminToken;
 use memhost_integrations::IntegrationOptions;
 use memhost_types::CompanyId;
 
 /// The most tokens whose company is remembered. Beyond it all are forgotten.
 const MOST: usize = 50_000;
-/// How long it is remembered that there is no token with a value.
-const UNKNOWN_FOR: Duration = Duration::from_secs(1);
 
 /// What precedes a company in a path.
 const BEFORE_COMPANY: [&str; 4] =
@@ -33,18 +30,8 @@ pub(super) struct Whose {
     operator: [u8; 32],
     /// The companies of the routes of other systems.
     integrations: IntegrationOptions,
-    /// The groups of tokens, by the digests of their values; those of operators have none. With a
-    /// moment: there is no such token, as of then.
-    tokens: Mutex<HashMap<[u8; 32], Found>>,
-}
-
-#[derive(Clone, Copy)]
-enum Found {
-    /// A company's token.
-    Of(Group),
-    /// An operator's.
-    Anybodys,
-    Unknown(Instant),
+    /// The groups of tokens, by the digests of their values; those of operators have none.
+    tokens: Mutex<HashMap<[u8; 32], Option<Group>>>,
 }
 
 impl Whose {
@@ -56,52 +43,46 @@ impl Whose {
         Self { database, operator: *operator.digest(), integrations, tokens: Mutex::default() }
     }
 
-    /// The group that a request is about. Where the database does not answer, the company that it
-    /// names says so, whose home then answers the request.
-    pub(super) async fn group(&self, uri: &Uri, headers: &HeaderMap) -> Group {
+    /// The group that a request is about.
+    ///
+    /// # Errors
+    /// Where it names no company, and that of its token is not known because the database does not
+    /// answer.
+    pub(super) async fn group(
+        &self,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<Group, ServiceError> {
         let given = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let token = given.and_then(|value| value.split_once(' ')).map(|(_, token)| token.trim());
-        let of_token = match token {
+        let of_token = match token.filter(|token| is_made_here(token)) {
             Some(token) => self.of_token(token).await,
-            None => None,
+            None => Ok(None),
         };
-        of_token.or_else(|| self.named(uri, headers)).unwrap_or(Group::HOST)
+        match (of_token, self.named(uri, headers)) {
+            (Ok(Some(group)), _) | (_, Some(group)) => Ok(group),
+            (Ok(None), None) => Ok(Group::HOST),
+            (Err(error), None) => Err(error),
+        }
     }
 
-    async fn of_token(&self, token: &str) -> Option<Group> {
+    async fn of_token(&self, token: &str) -> Result<Option<Group>, ServiceError> {
         let digest = blake3::hash(token.as_bytes());
         if digest == self.operator {
-            return None;
+            return Ok(None);
         }
-        let known = self.tokens.lock().get(digest.as_bytes()).copied();
-        let found = match known {
-            Some(Found::Unknown(since)) if since.elapsed() > UNKNOWN_FOR => None,
-            known => known,
-        };
-        let found = match found {
-            Some(found) => found,
-            None => {
-                let found = match self.database.company_of_token(&digest.to_hex()).await {
-                    Ok(Some(Some(company))) => Found::Of(Group::of(&company)),
-                    Ok(Some(None)) => Found::Anybodys,
-                    Ok(None) => Found::Unknown(Instant::now()),
-                    Err(error) => {
-                        tracing::debug!(%error, "the company of a token was not found");
-                        return None;
-                    }
-                };
-                let mut tokens = self.tokens.lock();
-                if tokens.len() >= MOST {
-                    tokens.clear();
-                }
-                tokens.insert(*digest.as_bytes(), found);
-                found
-            }
-        };
-        match found {
-            Found::Of(group) => Some(group),
-            Found::Anybodys | Found::Unknown(_) => None,
+        if let Some(known) = self.tokens.lock().get(digest.as_bytes()) {
+            return Ok(*known);
         }
+        let found = self.database.company_of_token(&digest.to_hex()).await?;
+        let Some(company) = found else { return Ok(None) };
+        let group = company.as_ref().map(Group::of);
+        let mut tokens = self.tokens.lock();
+        if tokens.len() >= MOST {
+            tokens.clear();
+        }
+        tokens.insert(*digest.as_bytes(), group);
+        Ok(group)
     }
 
     /// The group of the company that a request names.
