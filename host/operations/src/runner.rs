@@ -429,8 +429,9 @@ impl Operations {
         // A request to forget that came between the check above and the writing of the rows has
         // found no rows, so check again.
         if let Err(refusal) = self.forget_late(arrived.as_ref()).await {
-            tracing::error!(error = %refusal.error.message, "a record stays although its source or \
-                scope was forgotten while it was written; forget it again");
+            tracing::error!(error = %refusal.error.message, "a record may stay although its source \
+                or scope was forgotten while it was written; if somebody has just forgotten it, \
+                forget it again");
         }
         concluded
     }

@@ -27,8 +27,8 @@ pub trait Coordination: Send + Sync {
     /// Where the store takes no more calls.
     async fn lock(&self, kind: LockKind, key: &[u8]) -> Result<Lease, StoreError>;
 
-    /// Whether this store serves a company. Where it does not, another host does, or another service
-    /// of this one, and its calls about the company fail with [`StoreError::NotHome`].
+    /// Whether this store serves a company. Where it does not, another host does, or another
+    /// service of this one, and its calls about the company fail with [`StoreError::NotHome`].
     fn is_home(&self, company: &CompanyId) -> bool;
 
     /// The same for what belongs to no company.

@@ -339,8 +339,9 @@ fn companies_move_without_a_failed_request() {
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     for writer in writers {
         let written = writer.stop();
-        // What was being done at the host that was killed is not known.
-        assert!(written.others.len() <= 1, "{:?}", written.others);
+        // What was being done at the host that was killed is not known, nor is what was sent to it
+        // on another connection before that was known to be closed.
+        assert!(written.others.len() <= 2, "{:?}", written.others);
         assert!(written.others.iter().all(|(status, _)| *status == 500), "{:?}", written.others);
         assert!(written.acknowledged.len() > 100, "{}", written.acknowledged.len());
         check_once(&second, &written, COMPANIES);

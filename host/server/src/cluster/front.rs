@@ -80,7 +80,11 @@ pub(super) fn router_for_peers(shared: &Arc<Shared>) -> Router {
             && shared.membership.lease().holds(serving.term)
             && let Some(begun) = serving.begin()
         {
-            return shared.serve(begun, surfaces, request).await;
+            match shared.serve(begun, surfaces, request).await {
+                // Whoever has passed it on sends it again.
+                Err(Late { is_repeatable: true }) => {}
+                answered => return answered.unwrap_or_else(Late::into_response),
+            }
         }
         let mut answer = Problem::unavailable("another host serves this").into_response();
         answer.headers_mut().insert(&NOT_HOME, HeaderValue::from_static("1"));
@@ -104,6 +108,21 @@ impl Kept {
         *request.uri_mut() = self.parts.uri.clone();
         *request.headers_mut() = self.parts.headers.clone();
         request
+    }
+}
+
+/// The lease of this host ended before it answered.
+struct Late {
+    /// Whether the request may be done twice.
+    is_repeatable: bool,
+}
+
+impl Late {
+    fn into_response(self) -> Response<Body> {
+        match self.is_repeatable {
+            true => Problem::unavailable(LATE).into_response(),
+            false => unknown("the lease of this host ended before it answered"),
+        }
     }
 }
 
@@ -134,7 +153,8 @@ impl Shared {
                     let Some(request) = given.take().or_else(again) else {
                         return self.nobody_answers(group);
                     };
-                    return self.serve(begun, surfaces, request).await;
+                    let answered = self.serve(begun, surfaces, request).await;
+                    return answered.unwrap_or_else(Late::into_response);
                 }
                 Somebody::Other { host, name, url } => (host, name, url),
             };
@@ -198,7 +218,7 @@ impl Shared {
         begun: Answering,
         surfaces: Surfaces,
         mut request: Request<Body>,
-    ) -> Response<Body> {
+    ) -> Result<Response<Body>, Late> {
         let serving = begun.serving();
         // Also what goes on when the client has gone.
         request.extensions_mut().insert(HeldUntilDone::new(begun.also()));
@@ -210,16 +230,13 @@ impl Shared {
         let held = (Arc::clone(self.membership.lease()), serving.term);
         if !held.0.holds(held.1) {
             // Another host may have written since.
-            return match is_repeatable {
-                true => Problem::unavailable(LATE).into_response(),
-                false => unknown("the lease of this host ended before it answered"),
-            };
+            return Err(Late { is_repeatable });
         }
         // A stream of events has no end that one could wait for.
         let kind = response.headers().get(CONTENT_TYPE);
         let is_stream = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
         let begun = Some(begun).filter(|_| !is_stream);
-        response.map(|body| Cut::body(body, role, Some(held), begun))
+        Ok(response.map(|body| Cut::body(body, role, Some(held), begun)))
     }
 
     /// Keeps a request for another try, unless its body is long, its length is not known, or very

@@ -12,9 +12,9 @@ use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
 use axum::response::IntoResponse;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::ReceiverStream;
 use uuid::Uuid;
@@ -35,6 +35,9 @@ pub(super) const OF_HOSTS: [&str; 3] = [METRICS, DOCTOR, STREAM];
 const CHECKED_WITHIN: Duration = Duration::from_secs(30);
 /// The longest answer of a host's checks, in bytes.
 const MOST_CHECKS: usize = 4 << 20;
+/// How long events wait until it is known who serves what, and how often that is looked at.
+const SOON: Duration = Duration::from_secs(2);
+const AGAIN: Duration = Duration::from_millis(100);
 /// How often to look whether another host serves something.
 const LOOK: Duration = Duration::from_millis(500);
 /// Checks that say how many of something a host has.
@@ -78,6 +81,9 @@ impl Shared {
         if path == METRICS || !own.status().is_success() || self.own_group().is_none() {
             return own;
         }
+        if path == STREAM {
+            self.known(SOON).await;
+        }
         let others = self.others();
         match path.as_str() {
             DOCTOR if others.is_empty() => own,
@@ -90,6 +96,15 @@ impl Shared {
     /// A group that this host serves; that of the host's own rows first.
     fn own_group(&self) -> Option<Group> {
         self.served().first().map(|serving| serving.term.group)
+    }
+
+    /// Waits for a moment until it is known who serves each group.
+    async fn known(&self, within: Duration) {
+        let is_unknown = |role: &watch::Sender<Arc<Role>>| matches!(**role.borrow(), Role::Waits);
+        let until = Instant::now() + within;
+        while self.roles.iter().any(is_unknown) && Instant::now() < until {
+            sleep(AGAIN).await;
+        }
     }
 
     /// The other hosts that serve something.
@@ -187,8 +202,11 @@ impl Shared {
         // Whoever reads comes back where events would be missing.
         let shared = Arc::clone(self);
         reading.spawn(async move {
-            while shared.others().iter().all(|other| hosts.contains(&other.host)) {
+            loop {
                 sleep(LOOK).await;
+                if shared.others().iter().any(|other| !hosts.contains(&other.host)) {
+                    break;
+                }
             }
             let _ = send.send(None).await;
         });
