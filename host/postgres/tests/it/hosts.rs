@@ -193,26 +193,25 @@ fn what_an_earlier_term_left_in_a_lane_is_not_written_with_a_later_one() {
             )
             .await
             .unwrap();
-        let queue = async |store: &PostgresStore, change| {
-            let Transacted::Done(commit) = store.transact(&[change]).await.unwrap() else {
-                panic!()
+        let queue =
+            async |store: &PostgresStore, change| match store.transact(&[change]).await.unwrap() {
+                Transacted::Done(commit) => Some(commit),
+                Transacted::Conflict(_) => None,
             };
-            commit
-        };
-        let waits = queue(&busy, event(other, b"2")).await;
+        let waits = queue(&busy, event(other, b"2")).await.unwrap();
         let watching = server::client(&address).await;
         let locked = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
                       AND wait_event_type = 'Lock'";
         while watching.query_one(locked, &[]).await.unwrap().get::<_, i64>(0) < 1 {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        let late = queue(&old, event("acme", b"old")).await;
+        let late = queue(&old, event("acme", b"old")).await.unwrap();
         let new = open(group()).await;
         // It does not load the company, which would wait for the lane.
         let mark = |text: &[u8]| {
             memhost_store::Change::always(Table::Host, b"mark".to_vec(), Some(text.to_vec()))
         };
-        let timely = queue(&new, mark(b"new")).await;
+        let timely = queue(&new, mark(b"new")).await.unwrap();
         client.batch_execute("COMMIT").await.unwrap();
         waits.await.unwrap();
         timely.await.unwrap();
