@@ -348,12 +348,25 @@ fn companies_move_without_a_failed_request() {
     }
 }
 
+/// A request whose body does not come, at a host.
+fn begins(at: &Host, number: usize) -> TcpStream {
+    let address = at.url.trim_start_matches("http://");
+    let mut stream = TcpStream::connect(address).unwrap();
+    let request = format!(
+        "POST {} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {TOKEN}\r\n\
+         content-type: application/json\r\ncontent-length: 300\r\n\r\n{{\"scope\":",
+        capture_path(&company(number))
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    stream
+}
+
 /// A host that is drained gives its companies away, answers for them through others, and gets some
 /// again when that is undone.
 #[test]
 fn a_host_that_is_drained_serves_no_company_and_passes_requests_on() {
     let Some(cluster) = Cluster::new() else { return };
-    let hosts = ["a", "b"].map(|name| cluster.start(name));
+    let mut hosts = ["a", "b"].map(|name| cluster.start(name));
     for number in 0..6 {
         captured(&hosts[0], &company(number), "The letters are in the north archive");
     }
@@ -368,8 +381,15 @@ fn a_host_that_is_drained_serves_no_company_and_passes_requests_on() {
         all.clone().find(|host| host["peerUrl"] == url).unwrap()[at].clone()
     };
     let drain = |args: &[&str]| cli(&hosts[1], &[&["cluster", "drain", url], args].concat());
+    // Requests that never end hold up nobody else for long.
+    let unfinished: Vec<TcpStream> = (0..6).map(|number| begins(&hosts[0], number)).collect();
     assert_eq!(drain(&[])["isDraining"], true);
     let begun = Instant::now();
+    for number in 0..6 {
+        assert_eq!(found(&hosts[1], &company(number), "archive"), 1);
+    }
+    assert!(begun.elapsed() < Duration::from_secs(9), "{:?}", begun.elapsed());
+    drop(unfinished);
     while state("groups") != 0 || state("isLeader") != false {
         assert!(begun.elapsed() < SPREAD_WITHIN, "{}", cli(&hosts[0], &["cluster", "list"]));
         std::thread::sleep(Duration::from_millis(300));
@@ -382,6 +402,16 @@ fn a_host_that_is_drained_serves_no_company_and_passes_requests_on() {
     assert_eq!(state("groups"), 0, "it takes none again");
     assert_eq!(drain(&["--undo"])["isDraining"], false);
     spread(&hosts[0], 2);
+    // Where no other host is left, one that is drained serves.
+    for host in cli(&hosts[0], &["cluster", "list"])["items"].as_array().unwrap() {
+        let url = host["peerUrl"].as_str().unwrap();
+        assert_eq!(cli(&hosts[1], &["cluster", "drain", url])["isDraining"], true);
+    }
+    hosts[1].child.kill().unwrap();
+    hosts[1].child.wait().unwrap();
+    for number in 0..6 {
+        assert_eq!(found(&hosts[0], &company(number), "archive"), 1);
+    }
     let mut unknown = program();
     unknown.args(["cluster", "drain", "nowhere", "--url", &hosts[0].url, "--token", TOKEN]);
     let unknown = unknown.output().unwrap();
