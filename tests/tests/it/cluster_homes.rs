@@ -336,7 +336,8 @@ fn companies_move_without_a_failed_request() {
     third.child.wait().unwrap();
     let begun = Instant::now();
     spread(&second, 2);
-    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    // A busy machine may need a second move until each has its share.
+    assert!(begun.elapsed() < Duration::from_secs(25), "{:?}", begun.elapsed());
     for writer in writers {
         let written = writer.stop();
         // What was being done at the host that was killed is not known, nor is what was sent to it
