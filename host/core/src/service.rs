@@ -300,13 +300,7 @@ impl SharedParts {
         options: &ServiceOptions,
         membership: &Membership,
     ) -> Result<Arc<Self>, OpenError> {
-        let sandbox = Sandbox::new(options.sandbox.clone())?;
-        let data_dir = &options.data_dir;
-        make_data_dir(data_dir)?;
-        let keys = Keys::open(data_dir, options.host_key_file.as_deref())?;
-        let cache = open_cache(data_dir, options.compiled_dir.as_deref(), &keys)?;
-        let plugins = open_plugins(&sandbox, cache, options).await?;
-        plugins.begin().await;
+        let (sandbox, plugins) = begin_plugins(options).await?;
         if options.waits_for_plugins {
             plugins.idle().await;
         }
@@ -320,7 +314,7 @@ impl SharedParts {
             database,
             sandbox,
             plugins,
-            embeddings: Embeddings::open(options.embeddings.clone(), data_dir)?,
+            embeddings: Embeddings::open(options.embeddings.clone(), &options.data_dir)?,
             told: Told::new(Arc::clone(&clock), options.metrics_company_label),
             clock,
             beside: Arc::default(),
@@ -383,6 +377,12 @@ fn open_cache(data_dir: &Path, named: Option<&Path>, keys: &Keys) -> Result<Cach
 /// # Errors
 /// Where a directory cannot be used.
 pub async fn compile_ahead(options: &ServiceOptions) -> Result<(), OpenError> {
+    begin_plugins(options).await?.1.idle().await;
+    Ok(())
+}
+
+/// Begins to admit plugins in a sandbox of their own, before there is a store.
+async fn begin_plugins(options: &ServiceOptions) -> Result<(Sandbox, Arc<Plugins>), OpenError> {
     let sandbox = Sandbox::new(options.sandbox.clone())?;
     let data_dir = &options.data_dir;
     make_data_dir(data_dir)?;
@@ -390,8 +390,7 @@ pub async fn compile_ahead(options: &ServiceOptions) -> Result<(), OpenError> {
     let cache = open_cache(data_dir, options.compiled_dir.as_deref(), &keys)?;
     let plugins = open_plugins(&sandbox, cache, options).await?;
     plugins.begin().await;
-    plugins.idle().await;
-    Ok(())
+    Ok((sandbox, plugins))
 }
 
 /// A directory of compiled components that hosts of one user share, with its key.

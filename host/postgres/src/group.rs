@@ -6,7 +6,7 @@ use uuid::Uuid;
 use memhost_types::CompanyId;
 
 /// How many groups companies are in. The schema knows this number.
-const COUNT: u8 = 16;
+const OF_COMPANIES: u8 = 16;
 
 /// The unit that a host serves: the companies of a group, or the host's own rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -15,19 +15,19 @@ pub struct Group(u8);
 impl Group {
     /// What belongs to no company: operators' tokens, and the list of companies.
     pub const HOST: Self = Self(0);
-    /// How many there are.
-    pub const ALL: usize = COUNT as usize + 1;
+    /// How many there are, with that one.
+    pub const COUNT: usize = OF_COMPANIES as usize + 1;
 
     /// The group of a company, which follows from its name.
     pub fn of(company: &CompanyId) -> Self {
         // The schema computes the same.
         let digest = Sha256::digest(company.as_str().as_bytes());
-        Self(digest.first().copied().unwrap_or_default() % COUNT + 1)
+        Self(digest.first().copied().unwrap_or_default() % OF_COMPANIES + 1)
     }
 
     /// All of them, the host's own rows first.
     pub fn all() -> impl Iterator<Item = Self> {
-        (0..=COUNT).map(Self)
+        (0..=OF_COMPANIES).map(Self)
     }
 
     /// From 0 for the host's own rows to 16.
@@ -37,7 +37,7 @@ impl Group {
 
     /// The group with a number.
     pub fn numbered(number: usize) -> Option<Self> {
-        u8::try_from(number).ok().filter(|number| *number <= COUNT).map(Self)
+        u8::try_from(number).ok().filter(|number| *number <= OF_COMPANIES).map(Self)
     }
 
     /// Its number as the schema has it.
@@ -69,7 +69,7 @@ pub struct Term {
 /// Which of the hosts should be the home of each group: about as many groups at each, and as few
 /// others as possible when one comes or goes. Every host finds the same. `None`: there is none.
 pub(crate) fn assigned(hosts: &[Uuid]) -> Vec<Option<Uuid>> {
-    let most = Group::ALL.div_ceil(hosts.len().max(1));
+    let most = Group::COUNT.div_ceil(hosts.len().max(1));
     let mut loads = vec![0; hosts.len()];
     let mut choose = |group: Group| {
         let weight =
@@ -95,12 +95,12 @@ mod tests {
             let all = assigned(&hosts[..count]);
             let mut loads = HashMap::new();
             all.iter().for_each(|host| *loads.entry(host.unwrap()).or_insert(0) += 1);
-            assert_eq!((all.len(), loads.len()), (Group::ALL, count));
-            assert!(loads.values().max().unwrap() <= &Group::ALL.div_ceil(count), "{loads:?}");
+            assert_eq!((all.len(), loads.len()), (Group::COUNT, count));
+            assert!(loads.values().max().unwrap() <= &Group::COUNT.div_ceil(count), "{loads:?}");
         }
         let (before, after) = (assigned(&hosts[..3]), assigned(&hosts[..4]));
         let moved = before.iter().zip(&after).filter(|(one, other)| one != other).count();
-        assert!(moved <= 9, "{moved} of {} moved", Group::ALL);
+        assert!(moved <= 9, "{moved} of {} moved", Group::COUNT);
         assert!(assigned(&[]).iter().all(Option::is_none));
     }
 
@@ -109,6 +109,6 @@ mod tests {
         assert!(Group::all().all(|group| Group::of_row(group.row()) == Some(group)));
         assert_eq!((Group::of_row(0), Group::of_row(7), Group::of_row(-18)), (None, None, None));
         let company = "acme".parse().unwrap();
-        assert!((1..Group::ALL).contains(&Group::of(&company).number()));
+        assert!((1..Group::COUNT).contains(&Group::of(&company).number()));
     }
 }

@@ -81,7 +81,7 @@ pub struct Home {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Seen {
     /// The home of each group. `None`: there never was one.
-    pub homes: [Option<Home>; Group::ALL],
+    pub homes: [Option<Home>; Group::COUNT],
     /// The other hosts that have a lease.
     pub others: Vec<Peer>,
 }

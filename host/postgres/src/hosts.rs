@@ -77,7 +77,7 @@ pub struct Membership {
     is_away: Arc<AtomicBool>,
     is_draining: Arc<AtomicBool>,
     /// Since when each group has no home, as far as this host knows.
-    free_since: Mutex<[Option<Instant>; Group::ALL]>,
+    free_since: Mutex<[Option<Instant>; Group::COUNT]>,
     beating: Mutex<Option<(oneshot::Sender<()>, JoinHandle<()>)>>,
 }
 

@@ -21,9 +21,9 @@ pub struct HostLease {
     /// Since when it was held without a gap.
     since: AtomicU64,
     /// The token under which the host is the home of each group; 0: it is not.
-    tokens: [AtomicI64; Group::ALL],
+    tokens: [AtomicI64; Group::COUNT],
     /// When it became that.
-    begun: [AtomicU64; Group::ALL],
+    begun: [AtomicU64; Group::COUNT],
     /// The database's time in nanoseconds since 1970, less the nanoseconds since the machine was
     /// started; `i64::MIN`: not known.
     ahead: AtomicI64,

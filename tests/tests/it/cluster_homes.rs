@@ -14,8 +14,14 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, Host, TOKEN, listed, program, send, with};
 
-/// How long it takes at most until all hosts have their share.
-const SPREAD_WITHIN: Duration = Duration::from_secs(40);
+/// Waits until something is so.
+pub(crate) fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+    let until = Instant::now() + Duration::from_secs(40);
+    while !is_so() {
+        assert!(Instant::now() < until, "not within 40 s: {what}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
 
 pub(crate) fn company(number: usize) -> String {
     format!("company-{number}")
@@ -68,17 +74,12 @@ fn groups(at: &Host) -> Vec<u64> {
 
 /// Waits until so many hosts have their share of the groups.
 fn spread(at: &Host, hosts: usize) {
-    let begun = Instant::now();
-    loop {
+    let least = 16 / u64::try_from(hosts).unwrap() - 1;
+    wait_for("each host has its share", || {
         let all = groups(at);
-        let least = 16 / u64::try_from(hosts).unwrap() - 1;
-        let is_whole = all.iter().sum::<u64>() == 16;
-        if all.len() == hosts && is_whole && all.iter().all(|count| *count >= least) {
-            return;
-        }
-        assert!(begun.elapsed() < SPREAD_WITHIN, "{all:?}");
-        std::thread::sleep(Duration::from_millis(300));
-    }
+        let is_whole = all.len() == hosts && all.iter().sum::<u64>() == 16;
+        is_whole && all.iter().all(|count| *count >= least)
+    });
 }
 
 /// Captures at a host, each time in another company, until it is told to stop.
@@ -112,7 +113,6 @@ impl Writer {
                     Some(other) => written.others.push(other),
                     None => written.others.push((0, Value::Null)),
                 }
-                std::thread::sleep(Duration::from_millis(10));
             }
             written
         });
@@ -158,15 +158,7 @@ impl Events {
     }
 
     fn until(&self, text: &str) {
-        let begun = Instant::now();
-        while !self.0.lock().unwrap().contains(text) {
-            assert!(
-                begun.elapsed() < Duration::from_secs(10),
-                "{text}: {}",
-                self.0.lock().unwrap()
-            );
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        wait_for(text, || self.0.lock().unwrap().contains(text));
     }
 }
 
@@ -208,8 +200,13 @@ fn companies_have_homes_at_every_host_and_any_host_answers_for_each() {
         captured(&hosts[number % 3], &company(number), "The letters are in the north archive");
     }
     spread(&hosts[0], 3);
-    // Hosts look every 0.7 s who serves what. A stream that would miss a host ends.
-    std::thread::sleep(Duration::from_secs(2));
+    // A stream that would miss a host ends.
+    let known = |host: &Host| {
+        let checks = host.fine("/control/v1/doctor", None);
+        let names = checks["items"].as_array().unwrap().iter().map(|check| &check["name"]);
+        names.filter(|name| name.as_str().unwrap().starts_with("bindings")).count()
+    };
+    wait_for("the host knows the others", || known(&hosts[1]) == 3);
     let events = Events::follow(&hosts[1]);
     for number in 0..COMPANIES {
         let name = company(number);
@@ -279,14 +276,14 @@ fn tokens_and_sessions_are_known_at_every_host() {
         }
     }
     let (token, id) = make(&["token", "create", "t", "--operators", "--role", "operator"]);
-    std::thread::sleep(Duration::from_secs(1));
     let everywhere = |wanted: u16| {
-        for host in &hosts {
-            assert_eq!(status(host, &token, "/control/v1/companies"), wanted);
-            for number in 0..8 {
-                assert_eq!(status(host, &token, &bindings(number)), wanted);
-            }
-        }
+        wait_for("every host knows of the token", || {
+            let is_so = |host: &Host| {
+                status(host, &token, "/control/v1/companies") == wanted
+                    && (0..8).all(|number| status(host, &token, &bindings(number)) == wanted)
+            };
+            hosts.iter().all(is_so)
+        });
     };
     everywhere(200);
     // Whoever signs in at one host is signed in at all of them.
@@ -307,7 +304,6 @@ fn tokens_and_sessions_are_known_at_every_host() {
     let (_, body) = page(&hosts[1], "/", cookie);
     assert!((0..8).all(|number| body.contains(&company(number))), "{body}");
     cli(&hosts[1], &["token", "delete", &id, "--operators"]);
-    std::thread::sleep(Duration::from_secs(1));
     everywhere(401);
     pages("HTTP/1.1 303");
 }
@@ -391,10 +387,7 @@ fn a_host_that_is_drained_serves_no_company_and_passes_requests_on() {
     }
     assert!(begun.elapsed() < Duration::from_secs(9), "{:?}", begun.elapsed());
     drop(unfinished);
-    while state("groups") != 0 || state("isLeader") != false {
-        assert!(begun.elapsed() < SPREAD_WITHIN, "{}", cli(&hosts[0], &["cluster", "list"]));
-        std::thread::sleep(Duration::from_millis(300));
-    }
+    wait_for("the host has no group", || state("groups") == 0 && state("isLeader") == false);
     for number in 0..6 {
         for host in &hosts {
             assert_eq!(found(host, &company(number), "archive"), 1);

@@ -3,12 +3,12 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use memhost_tests::guest_file;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, Host, TOKEN, program, send};
+use crate::cluster_homes::wait_for;
 
 const PLUGINS: &str = "/control/v1/plugins";
 
@@ -24,14 +24,6 @@ fn has_provider(at: &Host) -> bool {
     let is_it =
         |one: &Value| one.to_string().contains("remembers") && one["source"]["kind"] != "kept";
     all.iter().any(is_it)
-}
-
-fn wait_for(what: &str, is_so: impl Fn() -> bool) {
-    let until = Instant::now() + Duration::from_secs(20);
-    while !is_so() {
-        assert!(Instant::now() < until, "not within 20 s: {what}");
-        std::thread::sleep(Duration::from_millis(100));
-    }
 }
 
 fn asks_the_provider(at: &Host) -> (u16, Value) {

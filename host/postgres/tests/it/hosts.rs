@@ -13,6 +13,7 @@ use memhost_types::{OperationKind, Outcome};
 
 use crate::proxy::{Proxy, Trouble};
 use crate::server;
+use crate::steps::wait_for_locks;
 
 fn host_key(value: &str) -> Agreed {
     let advice = "name it with --host-key-file";
@@ -199,12 +200,7 @@ fn what_an_earlier_term_left_in_a_lane_is_not_written_with_a_later_one() {
                 Transacted::Conflict(_) => None,
             };
         let waits = queue(&busy, event(other, b"2")).await.unwrap();
-        let watching = server::client(&address).await;
-        let locked = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
-                      AND wait_event_type = 'Lock'";
-        while watching.query_one(locked, &[]).await.unwrap().get::<_, i64>(0) < 1 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        wait_for_locks(&server::client(&address).await, 1).await;
         let late = queue(&old, event("acme", b"old")).await.unwrap();
         let new = open(group()).await;
         // It does not load the company, which would wait for the lane.
@@ -397,12 +393,7 @@ fn a_transaction_that_a_paused_host_has_left_open_is_ended() {
         client.batch_execute("BEGIN; SELECT 1 FROM entries FOR UPDATE").await.unwrap();
         let written = store.transact(&[event("acme", b"2")]).await.unwrap();
         let Transacted::Done(commit) = written else { panic!() };
-        let waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
-                     AND wait_event_type = 'Lock'";
-        let watching = server::client(&address).await;
-        while watching.query_one(waits, &[]).await.unwrap().get::<_, i64>(0) < 1 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        wait_for_locks(&server::client(&address).await, 1).await;
         proxy.set(Trouble::Silence);
         client.batch_execute("COMMIT").await.unwrap();
         first.leave().await;

@@ -120,7 +120,7 @@ impl Serving {
 pub(super) struct Shared {
     pub(super) membership: Arc<Membership>,
     /// The role of this host for each group.
-    pub(super) roles: [watch::Sender<Arc<Role>>; Group::ALL],
+    pub(super) roles: [watch::Sender<Arc<Role>>; Group::COUNT],
     pub(super) key: Key,
     pub(super) peers: Peers,
     pub(super) whose: Whose,

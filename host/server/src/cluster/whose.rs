@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, Uri};
-use parking_lot::Mutex;
+use parking_lot::RwLock;
 use percent_encoding::percent_decode_str;
 
 use memhost_core::{Database, Group, ServiceError, is_made_here};
@@ -31,7 +31,7 @@ pub(super) struct Whose {
     /// The companies of the routes of other systems.
     integrations: IntegrationOptions,
     /// The groups of tokens, by the digests of their values; those of operators have none.
-    tokens: Mutex<HashMap<[u8; 32], Option<Group>>>,
+    tokens: RwLock<HashMap<[u8; 32], Option<Group>>>,
 }
 
 impl Whose {
@@ -40,7 +40,7 @@ impl Whose {
         operator: &AdminToken,
         integrations: IntegrationOptions,
     ) -> Self {
-        Self { database, operator: *operator.digest(), integrations, tokens: Mutex::default() }
+        Self { database, operator: *operator.digest(), integrations, tokens: RwLock::default() }
     }
 
     /// The group that a request is about.
@@ -71,13 +71,13 @@ impl Whose {
         if digest == self.operator {
             return Ok(None);
         }
-        if let Some(known) = self.tokens.lock().get(digest.as_bytes()) {
+        if let Some(known) = self.tokens.read().get(digest.as_bytes()) {
             return Ok(*known);
         }
         let found = self.database.company_of_token(&digest.to_hex()).await?;
         let Some(company) = found else { return Ok(None) };
         let group = company.as_ref().map(Group::of);
-        let mut tokens = self.tokens.lock();
+        let mut tokens = self.tokens.write();
         if tokens.len() >= MOST {
             tokens.clear();
         }

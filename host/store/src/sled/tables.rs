@@ -223,18 +223,6 @@ impl Coordination for SledStore {
         Ok(self.locks.lock(kind, key).await)
     }
 
-    fn is_home(&self, _company: &CompanyId) -> bool {
-        true
-    }
-
-    fn is_hosts_home(&self) -> bool {
-        true
-    }
-
-    async fn token_elsewhere(&self, _digest: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(None)
-    }
-
     fn changes(&self) -> Option<Box<dyn ChangeFeed>> {
         // The data directory is locked: no other process writes.
         None
