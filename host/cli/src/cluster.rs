@@ -64,24 +64,34 @@ async fn drain(host: HostArgs, which: &str, undo: bool) -> Result<()> {
     let host = match named.as_slice() {
         [host] => *host,
         [] => {
-            let message =
-                format!("is {which}, and no host that runs is; type `memhost cluster list`");
+            let message = format!(
+                "no host that runs has the name, peer URL or ID `{which}`; `memhost cluster list` \
+                 shows them"
+            );
             return Err(CliError::input("HOST", message));
         }
         several => {
-            let message = format!("is {which}, and {} hosts are; give a peer URL", several.len());
+            let message = format!(
+                "{} hosts have the name `{which}`; give the peer URL of one",
+                several.len()
+            );
             return Err(CliError::input("HOST", message));
         }
     };
     let path = format!("/control/v1/hosts/{}", host.id);
     let change = ChangeHost { is_draining: !undo };
     let changed = session.host.patch::<HostView>(&path, &change).await?;
-    session.show(&changed, |host| match host.is_draining {
-        true => format!(
+    let takes = |one: &HostView| one.is_up && !one.is_draining && !one.is_leaving;
+    let has_others = all.items.iter().any(|one| one.id != host.id && takes(one));
+    session.show(&changed, |host| match (host.is_draining, has_others) {
+        (true, true) => format!(
             "{} gives its companies to other hosts; `memhost cluster list` shows when it has none",
             host.name
         ),
-        false => format!("{} serves companies again", host.name),
+        (true, false) => {
+            format!("{} keeps its companies until another host takes some", host.name)
+        }
+        (false, _) => format!("{} serves companies again", host.name),
     })
 }
 

@@ -70,7 +70,8 @@ impl Shared {
         let path = request.uri().path().to_owned();
         if path == METRICS && self.own_group().is_none() && !self.membership.is_alone() {
             // Those of another host would be counted twice.
-            let detail = "this host serves nothing at the moment, so it has no figures";
+            let detail = "this host serves no company at the moment, so it has no figures; ask the \
+                          other hosts, which `memhost cluster list` shows";
             return Problem::unavailable(detail).into_response();
         }
         let asked = Asked::of(&request);
