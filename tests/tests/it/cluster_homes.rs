@@ -265,8 +265,14 @@ fn tokens_and_sessions_are_known_at_every_host() {
         let (token, id) =
             make(&["token", "create", "t", "--company", &name, "--role", "company_administrator"]);
         for host in &hosts {
-            assert_eq!(status(host, &token, &bindings(number)), 200, "{name}");
             assert_eq!(status(host, &token, &bindings((number + 1) % 8)), 403, "{name}");
+        }
+        // The refusals are in the log of the token's company, not in that of the other one.
+        let refused = format!("/control/v1/companies/{name}/operations?outcome=refused");
+        let refused = hosts[0].fine(&refused, None);
+        assert!(!refused["items"].as_array().unwrap().is_empty(), "{name}: {refused}");
+        for host in &hosts {
+            assert_eq!(status(host, &token, &bindings(number)), 200, "{name}");
             assert_eq!(status(host, &token, "/control/v1/companies"), 403);
             assert_eq!(status(host, &token, "/metrics"), 403);
         }
