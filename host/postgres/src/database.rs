@@ -90,23 +90,14 @@ impl Database {
         &self,
         digest: &str,
     ) -> Result<Option<(Option<CompanyId>, Vec<u8>)>, StoreError> {
-        let found = |field: &str| {
-            format!(
-                "SELECT company, value FROM entries WHERE kind = {kind} AND \
-                 substring(encode(value, 'escape') FROM '\"{field}\":\"([0-9a-f]{{64}})\"') = $1",
-                kind = kind(Table::Tokens)
-            )
-        };
-        let sql = format!(
-            "SELECT c.name, t.value FROM ({} UNION ALL {} LIMIT 1) AS t \
-             LEFT JOIN companies c ON c.id = t.company",
-            found("digest"),
-            found("previous")
-        );
+        let sql = "SELECT c.name, t.value FROM (\
+                     SELECT company, value FROM entries WHERE token = $1 \
+                     UNION ALL SELECT company, value FROM entries WHERE token_before = $1 LIMIT 1\
+                   ) AS t LEFT JOIN companies c ON c.id = t.company";
         // Whoever sends wrong tokens leaves connections for the others.
         let asking = async {
             let _turn = self.finding.acquire().await;
-            self.ask(FINDING, &sql, &[&digest]).await
+            self.ask(FINDING, sql, &[&digest]).await
         };
         let rows = timeout(PATIENCE, asking).await.map_err(|_| no_answer(FINDING))??;
         Ok(rows.into_iter().next().map(|row| {

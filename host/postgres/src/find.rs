@@ -150,8 +150,9 @@ impl Wanted {
             [("number", "<", Box::new(below)), ("number", ">=", Box::new(from))];
         match is_of_several {
             true => {
+                // The index has no entry for an empty array. It is not of one company.
+                wanted.keys.extend(lead.iter().map(|(column, ..)| format!("{column} <> '{{}}'")));
                 wanted.key(lead.take());
-                // The index is not of one company.
                 wanted.rest.push("company = $1".to_owned());
                 wanted.columns.push("company");
                 bounds.into_iter().for_each(|bound| wanted.beside(bound));

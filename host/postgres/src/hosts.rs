@@ -202,6 +202,11 @@ impl Membership {
         self.id
     }
 
+    /// Where other hosts reach it.
+    pub fn peer_url(&self) -> Option<&str> {
+        self.peer_url.as_deref()
+    }
+
     /// Whether no other host reaches it, so that none can be beside it.
     pub fn is_alone(&self) -> bool {
         self.peer_url.is_none()

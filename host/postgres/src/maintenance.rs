@@ -153,14 +153,21 @@ const ERASE: &str = "WITH rows AS (DELETE FROM entries WHERE company = $1 \
        last_number = greatest(last_number, $2::bigint) \
      FROM total WHERE id = $1 RETURNING total.count, total.bytes";
 
-/// The same of operations below a number. Those in progress stay, and so does the newest.
-const TRIM: &str = "WITH log AS (DELETE FROM operations WHERE company = $1 AND number < $2 \
-       AND outcome <> 'in_progress' \
-       AND number < (SELECT max(number) FROM operations WHERE company = $1) \
-       RETURNING $3::bigint + octet_length(record) AS bytes), \
-     total AS (SELECT count(*) AS count, coalesce(sum(bytes), 0)::bigint AS bytes FROM log) \
+/// How many operations one transaction removes: whoever takes the company over waits for it.
+const PIECE: i64 = 2_000;
+
+/// The same of a piece of the operations from a number to before another one. Those in progress
+/// stay, and so does the newest. Answers the last one's number, too.
+const TRIM: &str = "WITH log AS (DELETE FROM operations WHERE company = $1 AND number IN (\
+         SELECT number FROM operations WHERE company = $1 AND number >= $2 AND number < $3 \
+         AND outcome <> 'in_progress' \
+         AND number < (SELECT max(number) FROM operations WHERE company = $1) \
+         ORDER BY number LIMIT $5) \
+       RETURNING number, $4::bigint + octet_length(record) AS bytes), \
+     total AS (SELECT count(*) AS count, coalesce(sum(bytes), 0)::bigint AS bytes, \
+       max(number) AS last FROM log) \
      UPDATE companies SET held = greatest(0, held - total.bytes) \
-     FROM total WHERE id = $1 RETURNING total.count, total.bytes";
+     FROM total WHERE id = $1 RETURNING total.count, total.bytes, total.last";
 
 impl Inner {
     /// A statement about one company, its first value, in a transaction while this host is its
@@ -211,13 +218,24 @@ impl Inner {
         Err(error)
     }
 
-    /// Removes the operations below a number. Those in progress stay, and so does the newest.
+    /// Removes the operations below a number, in pieces. Those in progress stay, and so does the
+    /// newest.
     pub(crate) async fn trim(&self, home: &Company, below: u64) -> Result<u64, StoreError> {
         let below = i64::try_from(below).unwrap_or(i64::MAX);
         let front = i64::try_from(home.record_prefix()).unwrap_or(0);
-        let row = self.fenced(home, "trimming", TRIM, &[&below, &front]).await?;
-        home.state.lock().held -= row.get::<_, i64>(1);
-        Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or(0))
+        let (mut from, mut trimmed) = (0, 0);
+        loop {
+            let values: [&(dyn ToSql + Sync); 4] = [&from, &below, &front, &PIECE];
+            let row = self.fenced(home, "trimming", TRIM, &values).await?;
+            let (count, bytes, last): (i64, i64, Option<i64>) =
+                (row.get(0), row.get(1), row.get(2));
+            home.state.lock().held -= bytes;
+            trimmed += u64::try_from(count).unwrap_or(0);
+            match last {
+                Some(last) if count == PIECE => from = last + 1,
+                _ => return Ok(trimmed),
+            }
+        }
     }
 
     /// Lets a company's numbers continue behind this one.

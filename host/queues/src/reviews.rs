@@ -140,17 +140,6 @@ impl Reviews {
         self.stand(item, true);
     }
 
-    /// Updates the cache with a row that another process wrote.
-    ///
-    /// # Errors
-    /// Where it cannot be decoded.
-    pub fn follow(&self, row: &TableWrite) -> Result<(), StoreError> {
-        if let (Table::Reviews, Some(value)) = (row.table, row.new.as_deref()) {
-            self.apply(&store::decode("review", value)?);
-        }
-        Ok(())
-    }
-
     /// Updates the cache with a stored item, where items are read newest first: the latest about a
     /// record counts.
     pub fn apply_older(&self, item: &ReviewItem) {

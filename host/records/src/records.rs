@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use parking_lot::RwLock;
-use uuid::Uuid;
 
 use super::keys::{key, key_of, prefix};
 use super::marks::Marks;
@@ -60,38 +59,6 @@ impl Records {
             self.expires(binding, at);
         }
         self.with_rows.write().clear();
-        Ok(())
-    }
-
-    /// Reads the marks of a binding after another process has written or removed the one of this
-    /// key.
-    ///
-    /// # Errors
-    /// Where the store fails.
-    pub async fn follow(&self, row: &TableWrite) -> Result<(), StoreError> {
-        match row.table {
-            Table::Records => self.with_rows.write().clear(),
-            Table::RecordExpiries => {
-                let entry = expiry_index::parse(&row.key).filter(|_| row.new.is_some());
-                entry.into_iter().for_each(|(binding, at, _)| self.expires(binding, at));
-            }
-            _ => {}
-        }
-        let (Table::PrivateWrites, Some(company)) = (row.table, store::company_of(&row.key)) else {
-            return Ok(());
-        };
-        let company = &company;
-        let bytes = row
-            .key
-            .get(store::company_key(company, b"").len()..)
-            .and_then(|rest| rest.first_chunk::<16>());
-        let Some(binding) = bytes.map(|bytes| BindingId(Uuid::from_bytes(*bytes))) else {
-            return Ok(());
-        };
-        let found = Marks::as_written(&*self.store, &prefix(company, binding)).await?;
-        let mut marks = self.marks.write();
-        marks.forget(binding);
-        marks.extend(found);
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use crate::Tenancy;
 use crate::error::ServiceError;
 use crate::known::{ERASING, KnownCompanies, named};
 use crate::settings::{Erased, ImportGuard, TOMBSTONE, Tombstone};
+use memhost_access::AccessError;
 use memhost_store::{self as store, Change, StoreError, Table, TableWrite};
 use memhost_types::CompanyId;
 
@@ -112,20 +113,12 @@ impl Tenancy {
         self.settings.retention.write().remove(company);
     }
 
-    /// Updates the caches with a row that another process wrote.
+    /// Updates the tokens with a row that another process wrote.
     ///
     /// # Errors
     /// Where it cannot be read.
-    pub async fn follow(&self, row: &TableWrite) -> Result<(), ServiceError> {
-        self.tokens.follow(row)?;
-        match (row.table, store::company_of(&row.key)) {
-            (Table::Companies, Some(company)) => Ok(self.reload_retention(&company).await?),
-            (Table::Host, _) => {
-                self.known.reload(&*self.store).await?;
-                Ok(self.settings.reload_erased(&*self.store).await?)
-            }
-            _ => Ok(()),
-        }
+    pub fn follow(&self, row: &TableWrite) -> Result<(), AccessError> {
+        self.tokens.follow(row)
     }
 
     /// Reads again how long operations are kept, after somebody else wrote it.

@@ -13,7 +13,7 @@ mod table;
 pub(crate) use analysis::Analysis;
 use analysis::{Bytes, Terms, Weighted};
 pub(crate) use entry::{Entry, Key, Partition, is_issue, matches, member, partition, stands_alone};
-pub(crate) use pages::{PAGE_RECORDS, Pages, decode, seal, stored_size, unseal};
+pub(crate) use pages::{Pages, decode, seal, stored_size, unseal};
 pub(crate) use passage::Passage;
 pub(crate) use postings::{ByHash, Posting};
 pub(crate) use table::{Doc, DocId, Index};

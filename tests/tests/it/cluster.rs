@@ -20,7 +20,7 @@ use crate::support::Api;
 
 pub(crate) const TOKEN: &str = "the-operators-token-of-all-hosts";
 
-type Flags = BTreeMap<&'static str, String>;
+pub(crate) type Flags = BTreeMap<&'static str, String>;
 
 /// Hosts on a database of their own.
 pub(crate) struct Cluster {
@@ -104,7 +104,7 @@ impl Cluster {
     }
 
     /// A command whose flags were changed.
-    fn command_with(&self, name: &str, change: impl FnOnce(&mut Flags)) -> Command {
+    pub(crate) fn command_with(&self, name: &str, change: impl FnOnce(&mut Flags)) -> Command {
         let path = |name: &str| self.path(name).display().to_string();
         let mut flags = Flags::from([
             ("--listen", "127.0.0.1:0".to_owned()),

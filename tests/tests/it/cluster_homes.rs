@@ -73,7 +73,7 @@ fn groups(at: &Host) -> Vec<u64> {
 }
 
 /// Waits until so many hosts have their share of the groups.
-fn spread(at: &Host, hosts: usize) {
+pub(crate) fn spread(at: &Host, hosts: usize) {
     let least = 16 / u64::try_from(hosts).unwrap() - 1;
     wait_for("each host has its share", || {
         let all = groups(at);

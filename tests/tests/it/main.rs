@@ -29,6 +29,7 @@ mod candidates;
 mod check;
 mod cli;
 mod cluster;
+mod cluster_balancer;
 mod cluster_checker;
 mod cluster_homes;
 mod cluster_plugins;

@@ -307,23 +307,6 @@ impl Ledger {
         Ok(())
     }
 
-    /// Takes over a row that another process wrote. Rows of other tables change nothing.
-    ///
-    /// # Errors
-    /// Where it cannot be read.
-    pub async fn follow(&self, row: &TableWrite) -> Result<(), StoreError> {
-        match (row.table, store::company_of(&row.key), row.new.as_deref()) {
-            (Table::Budgets, Some(company), _) => self.reload(&company).await,
-            (Table::CostEvents, _, Some(value)) => {
-                let event: CostEvent = store::decode(rows::WHAT, value)?;
-                // Before the sums were read nothing is counted: they contain the event then.
-                self.count_all(&event.company_id.clone(), &[event]);
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// A company's budgets with what was spent, those of the whole company first.
     ///
     /// # Errors

@@ -277,23 +277,6 @@ async fn an_erased_company_has_no_budget_and_has_spent_nothing() {
     assert_eq!(host.spent().await, 0);
 }
 
-#[tokio::test]
-async fn budgets_and_costs_of_another_host_count_here() {
-    let here = Host::new().await;
-    let there = here.restarted().await;
-    here.budget(None, Period::Day, 5).await;
-    let key = rows::budget_key(&acme(), None, Period::Day);
-    let value = here.store.get(Table::Budgets, &key).await.unwrap();
-    there.ledger.follow(&store::TableWrite::new(Table::Budgets, key, value)).await.unwrap();
-    assert_eq!(there.ledger.budgets(&acme()).await.unwrap().len(), 1);
-    assert!(there.check("b").await.is_none());
-    let charged = here.ledger.charge(&paid(1, NOON, 7)).unwrap();
-    for row in &charged.writes {
-        there.ledger.follow(row).await.unwrap();
-    }
-    assert!(there.check("b").await.is_some(), "what the other host spent counts");
-}
-
 fn costs(filter: Value) -> CostEventFilter {
     serde_json::from_value(filter).unwrap()
 }

@@ -216,6 +216,32 @@ attack!(a_removed_partition_is_gone_at_once, address, {
     assert_eq!(found, None);
 });
 
+// Whoever takes the company over waits for one piece, and not for all of them.
+attack!(old_operations_go_in_pieces, address, {
+    wrote(&opened(&address, 1).await, "acme").await;
+    let (client, watching) = (server::client(&address).await, server::client(&address).await);
+    let more = "INSERT INTO operations SELECT (jsonb_populate_record(o, jsonb_build_object(\
+                'number', number + i, 'id', gen_random_uuid()))).* \
+                FROM operations o, generate_series(1, 4999) i";
+    client.batch_execute(more).await.unwrap();
+    let held = "UPDATE companies SET held = held * 5000 WHERE name = 'acme'";
+    client.batch_execute(held).await.unwrap();
+    let third = "BEGIN; SELECT 1 FROM operations WHERE number = 4100 FOR UPDATE";
+    client.batch_execute(third).await.unwrap();
+    let store = opened(&address, 1).await;
+    let trimming = tokio::spawn({
+        let store = store.clone();
+        async move { store.trim_operations(&company("acme"), 4_500).await.unwrap() }
+    });
+    wait_for_locks(&watching, 1).await;
+    let first: i64 =
+        watching.query_one("SELECT min(number) FROM operations", &[]).await.unwrap().get(0);
+    client.batch_execute("COMMIT").await.unwrap();
+    assert_eq!((first, trimming.await.unwrap()), (4_001, 4_499));
+    assert_eq!(store.operation_range(&company("acme")).await.unwrap(), Some((4_500, 5_000)));
+    assert_eq!(store.verify().await.unwrap(), Vec::<String>::new());
+});
+
 attack!(held_is_exact_after_trimming_beside_writes, address, {
     let store = opened(&address, 1).await;
     wrote(&store, "acme").await;

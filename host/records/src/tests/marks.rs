@@ -1,7 +1,6 @@
 //! Marks: when something is hidden, when it is not any more, and what a crash leaves.
 
 use super::*;
-use memhost_store::{Table, TableWrite};
 use memhost_types::OperationErrorCode;
 
 /// The completion of a write that made no row.
@@ -230,22 +229,6 @@ async fn a_deleted_binding_leaves_no_mark() {
     room.reopen(at(9)).await;
     assert!(!room.hides() && room.row("r1").await.is_none());
     assert!(!room.records.has_any(&room.binding).await.unwrap());
-}
-
-#[tokio::test]
-async fn another_process_reads_the_mark_that_one_has_written() {
-    let room = Room::new().await;
-    let other = Records::open(Arc::clone(&room.store), at(1)).await.unwrap();
-    let write = room.begin(&agent("ada"), Some(Visibility::Agent)).await;
-    assert!(!other.hides_from(room.binding.id, &Reader::Nobody));
-    let key = crate::keys::prefix(&room.binding.company_id, room.binding.id);
-    let written = |key: Vec<u8>| TableWrite::new(Table::PrivateWrites, key, Some(Vec::new()));
-    other.follow(&written([&key[..], b"o"].concat())).await.unwrap();
-    assert!(other.hides_from(room.binding.id, &Reader::Nobody));
-    room.end(write, &[]).await;
-    other.follow(&written(key.clone())).await.unwrap();
-    assert!(!other.hides_from(room.binding.id, &Reader::Nobody));
-    other.follow(&written(b"short".to_vec())).await.unwrap();
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::activity::{ActivityLog, NewActivity};
 use crate::error::BindingError;
 use memhost_ports::{Clock, new_id};
-use memhost_store::{self as store, Change, Lease, LockKind, Store, StoreError, Table, TableWrite};
+use memhost_store::{self as store, Change, Lease, LockKind, Store, StoreError, Table};
 use memhost_types::{
     ActivityAction, AgentId, Binding, BindingId, BindingKey, BindingLimits, BindingPolicy,
     CompanyId, FieldError, Grants, JsonObject, Permission, Principal, ProviderKey, Target,
@@ -161,17 +161,6 @@ impl Bindings {
             all.push(Arc::new(binding));
         }
         Ok(all)
-    }
-
-    /// Updates the cache with a row that another process wrote.
-    ///
-    /// # Errors
-    /// Where the company's rows cannot be read.
-    pub async fn row_changed(&self, row: &TableWrite) -> Result<(), BindingError> {
-        match (row.table, store::company_of(&row.key)) {
-            (Table::Bindings | Table::Targets, Some(company)) => self.reload(&company).await,
-            _ => Ok(()),
-        }
     }
 
     /// Reads a company's bindings again, after somebody else wrote them.

@@ -4,7 +4,7 @@ use crate::activity::NewActivity;
 use crate::bindings::{NewBinding, StoredTarget, Why, binding_key};
 use crate::error::BindingError;
 use crate::testing::{Process, id, known_key, new_binding, process, store};
-use memhost_store::{Change, Table, TableWrite};
+use memhost_store::{Change, Table};
 use memhost_types::{Activity, ActivityAction, AgentId, Binding, BindingKey, Principal, Target};
 
 const CHANGED: (&Principal, ActivityAction) =
@@ -205,17 +205,13 @@ async fn a_revision_that_another_process_has_passed_is_stale() {
 }
 
 #[tokio::test]
-async fn rows_of_another_process_are_read_again() {
+async fn bindings_of_another_process_are_read_again() {
     let store = store();
     let (here, there) = (Process::on(&store).await, Process::on(&store).await);
     let made = here.make("acme", "a", true).await;
     let resolved = |process: &Process| process.resolved(None, None).ok();
     assert!(resolved(&there).is_none());
-    let row = |table, key| TableWrite { table, key, new: None };
-    // A row of another table says nothing about bindings.
-    there.bindings.row_changed(&row(Table::Budgets, binding_key(&made))).await.unwrap();
-    assert!(resolved(&there).is_none());
-    there.bindings.row_changed(&row(Table::Bindings, binding_key(&made))).await.unwrap();
+    there.bindings.reload(&id("acme")).await.unwrap();
     assert_eq!(resolved(&there).unwrap().0, "a");
     here.bindings
         .delete(&id("acme"), (&made.key, made.id), None, &Principal::Operator)

@@ -16,7 +16,7 @@ use tower::ServiceExt as _;
 use uuid::Uuid;
 
 use super::cut::Cut;
-use super::hop::{HOP, Hop, NOT_HOME};
+use super::hop::{HOME, HOP, Hop, NOT_HOME};
 use super::of_hosts::OF_HOSTS;
 use super::pass::Passed;
 use super::shared::{Answering, Role, Shared};
@@ -154,7 +154,8 @@ impl Shared {
                         return self.nobody_answers(group);
                     };
                     let answered = self.serve(begun, surfaces, request).await;
-                    return answered.unwrap_or_else(Late::into_response);
+                    let answered = answered.unwrap_or_else(Late::into_response);
+                    return with_home(answered, self.membership.peer_url());
                 }
                 Somebody::Other { host, name, url } => (host, name, url),
             };
@@ -172,7 +173,7 @@ impl Shared {
                 },
             };
             match self.pass_on(surfaces, group, (host, &url), request).await {
-                Passed::Answered(response) => return response,
+                Passed::Answered(response) => return with_home(response, Some(&url)),
                 Passed::NotDone(unsent) => given = unsent.map(|request| *request),
                 Passed::Lost if kept.as_ref().is_some_and(|kept| kept.is_repeatable) => {}
                 Passed::Lost => return lost(&name),
@@ -279,6 +280,16 @@ impl Shared {
 fn unread(why: &str) -> Problem {
     let detail = format!("the body could not be read: {why}; send it again");
     Problem::new(ProblemCode::UnreadableBody, detail)
+}
+
+/// An answer, with the host that has given it, which other hosts reach at this URL.
+fn with_home(mut response: Response<Body>, url: Option<&str>) -> Response<Body> {
+    let authority = url.and_then(|url| url.split_once("://")).map(|(_, authority)| authority);
+    let home = authority.and_then(|home| HeaderValue::from_str(home.trim_end_matches('/')).ok());
+    if let Some(home) = home {
+        response.headers_mut().insert(&HOME, home);
+    }
+    response
 }
 
 fn has_key(request: &Request<Body>) -> bool {

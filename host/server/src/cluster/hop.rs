@@ -10,6 +10,9 @@ use memhost_core::Group;
 /// The surfaces that the client asked, the group of companies, the host that passes the request on,
 /// the one that it is for, and a digest.
 pub(super) static HOP: HeaderName = HeaderName::from_static("memhost-hop");
+/// In each answer: the address for other hosts of the one that serves the group. A balancer that
+/// sends the next request there spares the way over another host.
+pub(super) static HOME: HeaderName = HeaderName::from_static("memhost-home");
 /// In the answer of a host that is not the home and has done nothing.
 pub(super) static NOT_HOME: HeaderName = HeaderName::from_static("memhost-not-home");
 

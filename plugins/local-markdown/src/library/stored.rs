@@ -9,7 +9,7 @@ use super::Library;
 use super::folders::Folders;
 use crate::config::Language;
 use crate::files::{Stamp, folder};
-use crate::index::{Entry, Index, PAGE_RECORDS, Pages, decode, seal, stored_size, unseal};
+use crate::index::{Entry, Index, Pages, decode, seal, stored_size, unseal};
 
 /// Increased when the stored form or the making of terms changes. An index of another version is
 /// rebuilt.
@@ -17,6 +17,8 @@ const VERSION: u32 = 6;
 const HEAD: &[u8] = b"head";
 const PAGE: &[u8] = b"page/";
 const FOLDER: &[u8] = b"folder/";
+/// How many records of an ordinary length are in a page.
+const FEW: usize = 4;
 /// A batch is applied when it has this many bytes; one page more may still come in.
 const BATCH_BYTES: usize = 4 << 20;
 const BATCH_WRITES: usize = 1_000;
@@ -61,7 +63,7 @@ impl Library {
         if (head.version, head.language) != (VERSION, self.language) {
             return Ok(Err("the stored one is of another version or language".to_owned()));
         }
-        self.index = Index::expecting(head.pages as usize * PAGE_RECORDS);
+        self.index = Index::expecting(head.pages as usize * FEW);
         let mut number = 0_u32;
         for entry in storage::scan(PAGE) {
             let (key, page) = entry?;
