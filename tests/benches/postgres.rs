@@ -121,15 +121,20 @@ async fn queries(address: &str) -> Timings {
     Timings::new(all)
 }
 
+fn unprepared(address: &str) -> Option<String> {
+    Some(format!("{address}?{}", testing::UNPREPARED))
+}
+
+/// Changes the address of a database. None where a tool is missing.
+type Way = fn(&str) -> Option<String>;
+
 /// What it costs to prepare no statements, and to go through a pooler that has as many sessions as
 /// a store has connections for writing.
 async fn ways() {
-    let unprepared = |address: &str| format!("{address}?{}", testing::UNPREPARED);
-    let pooled = |address: &str| testing::by_pooler(address).map(|pooled| unprepared(&pooled));
-    let ways: [(&str, &dyn Fn(&str) -> Option<String>); 3] = [
-        ("prepared", &|address| Some(address.to_owned())),
-        ("not prepared", &|address| Some(unprepared(address))),
-        ("not prepared, by PgBouncer", &pooled),
+    let ways: [(&str, Way); 3] = [
+        ("prepared", |address| Some(address.to_owned())),
+        ("not prepared", unprepared),
+        ("not prepared, by PgBouncer", |address| unprepared(&testing::by_pooler(address)?)),
     ];
     let mut rows = Vec::new();
     for (name, way) in ways {
