@@ -1,5 +1,6 @@
 //! The store on PostgreSQL beside a bare client that writes the same records in the same batches
 //! into a table with the same indexes, and a query of a host beside the client's commit of one row.
+//! Both also without prepared statements, and by way of PgBouncer in transaction mode.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
@@ -120,6 +121,37 @@ async fn queries(address: &str) -> Timings {
     Timings::new(all)
 }
 
+fn unprepared(address: &str) -> Option<String> {
+    Some(format!("{address}?{}", testing::UNPREPARED))
+}
+
+/// Changes the address of a database. None where a tool is missing.
+type Way = fn(&str) -> Option<String>;
+
+/// What it costs to prepare no statements, and to go through a pooler that has as many sessions as
+/// a store has connections for writing.
+async fn ways() {
+    let ways: [(&str, Way); 3] = [
+        ("prepared", |address| Some(address.to_owned())),
+        ("not prepared", unprepared),
+        ("not prepared, by PgBouncer", |address| unprepared(&testing::by_pooler(address)?)),
+    ];
+    let mut rows = Vec::new();
+    for (name, way) in ways {
+        let (Some(one), Some(other)) = (testing::database().await, testing::database().await)
+        else {
+            return;
+        };
+        let (Some(one), Some(other)) = (way(&one), way(&other)) else { continue };
+        let (recorded, _) = store(&one).await;
+        let asked = queries(&other).await;
+        let a_second = (recorded / TIME.as_secs()).to_string();
+        rows.push(vec![name.to_owned(), a_second, show(asked.p50()), show(asked.p99())]);
+    }
+    let heads = ["", "operations recorded a second", "p50 of a query", "p99"];
+    table("Ways to a database", &heads, &rows);
+}
+
 #[tokio::main]
 async fn main() {
     let Some(address) = testing::database().await else { return };
@@ -153,4 +185,5 @@ async fn main() {
         ],
     );
     figures::cost("postgres: a query, of the bare client's commit", asked.p50(), row.p50());
+    ways().await;
 }

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Statement, Transaction};
+use tokio_postgres::{Client, Transaction};
 use uuid::Uuid;
 
+use crate::ask::{self, Kept, Value, Way};
 use crate::company::RowKey;
 use crate::connect::Address;
 use crate::facets::Facets;
@@ -79,10 +79,14 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) async fn open(address: &Address) -> Result<Self, tokio_postgres::Error> {
         let (client, _) = address.connect().await?;
-        let mut statements = Statements::prepare(&client).await?;
-        let row = client.query_one("SELECT current_setting('synchronous_commit')", &[]).await?;
-        if row.get::<_, &str>(0) == "off" {
-            statements.begin = format!("{BEGIN}; SET LOCAL synchronous_commit = on");
+        let mut statements = Statements::keep(address.way, &client).await?;
+        let setting = "SELECT current_setting('synchronous_commit')";
+        let is_off = ask::the_row(&client, setting, &[]).await?.get::<_, &str>(0) == "off";
+        match address.way {
+            Way::Prepared if is_off => statements.begin.push_str(SYNCHRONOUS),
+            Way::Prepared => {}
+            // Each transaction may have another session, which somebody else has changed.
+            Way::Unnamed => statements.begin.push_str(SYNCHRONOUS_IF_OFF),
         }
         Ok(Self { client, statements })
     }
@@ -93,13 +97,13 @@ pub(crate) struct Statements {
     /// [`BEGIN`], and where a database would acknowledge what a crash of it loses, that it does
     /// not.
     begin: String,
-    fence: Statement,
-    held: Statement,
-    put: Statement,
-    delete: Statement,
-    records: Statement,
-    removed: Statement,
-    lane: Statement,
+    fence: Kept<'static>,
+    held: Kept<'static>,
+    put: Kept<'static>,
+    delete: Kept<'static>,
+    records: Kept<'static>,
+    removed: Kept<'static>,
+    lane: Kept<'static>,
 }
 
 /// A plan for a table of another size would read all of it. Every statement here finds its rows by
@@ -108,6 +112,9 @@ pub(crate) struct Statements {
 const BEGIN: &str = "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; \
                      SET LOCAL enable_mergejoin = off; SET LOCAL lock_timeout = '5s'; \
                      SET LOCAL idle_in_transaction_session_timeout = '2s'";
+const SYNCHRONOUS: &str = "; SET LOCAL synchronous_commit = on";
+const SYNCHRONOUS_IF_OFF: &str = "; SELECT set_config('synchronous_commit', 'on', true) \
+                                  WHERE current_setting('synchronous_commit') = 'off'";
 
 const FENCE: &str = "SELECT h.company FROM unnest($1::bigint[], $2::bigint[]) AS w(company, token) \
      JOIN homes h ON h.company = w.company AND h.token = w.token AND h.host = $3 \
@@ -174,16 +181,16 @@ const LANE: &str = "INSERT INTO lanes (host, lane, batch) VALUES ($1, $2, $3) \
      WHERE lanes.batch < excluded.batch";
 
 impl Statements {
-    async fn prepare(client: &Client) -> Result<Self, tokio_postgres::Error> {
+    async fn keep(way: Way, client: &Client) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
             begin: BEGIN.to_owned(),
-            fence: client.prepare(FENCE).await?,
-            held: client.prepare(HELD).await?,
-            put: client.prepare(PUT).await?,
-            delete: client.prepare(DELETE).await?,
-            records: client.prepare(RECORDS).await?,
-            removed: client.prepare(REMOVED).await?,
-            lane: client.prepare(LANE).await?,
+            fence: way.keep(client, FENCE).await?,
+            held: way.keep(client, HELD).await?,
+            put: way.keep(client, PUT).await?,
+            delete: way.keep(client, DELETE).await?,
+            records: way.keep(client, RECORDS).await?,
+            removed: way.keep(client, REMOVED).await?,
+            lane: way.keep(client, LANE).await?,
         })
     }
 }
@@ -197,11 +204,11 @@ pub(crate) async fn begin<'t>(
     (host, lane, number): (Uuid, i32, i64),
 ) -> Result<Transaction<'t>, Failure> {
     let transaction = client.transaction().await?;
-    let place: [&(dyn ToSql + Sync); 3] = [&host, &lane, &number];
+    let place: [&dyn Value; 3] = [&host, &lane, &number];
     // They are sent together, and done one after the other.
     let ((), numbered, lost) = tokio::try_join!(
         transaction.batch_execute(&statements.begin),
-        transaction.execute(&statements.lane, &place),
+        statements.lane.changed(transaction.client(), &place),
         fence(&transaction, statements, batch, host),
     )?;
     match (numbered, lost.is_empty()) {
@@ -243,7 +250,7 @@ async fn fence(
 ) -> Result<Vec<i64>, tokio_postgres::Error> {
     let companies: Vec<i64> = batch.homes.keys().copied().collect();
     let tokens: Vec<i64> = batch.homes.values().copied().collect();
-    let found = transaction.query(&statements.fence, &[&companies, &tokens, &host]).await?;
+    let found = statements.fence.rows(transaction.client(), &[&companies, &tokens, &host]).await?;
     let ours: Vec<i64> = found.iter().map(|row| row.get(0)).collect();
     Ok(companies.into_iter().filter(|company| !ours.contains(company)).collect())
 }
@@ -280,9 +287,10 @@ async fn held(
     if companies.is_empty() && owners.is_empty() {
         return Ok(NewHeld::new());
     }
-    let changed = transaction
-        .query(
-            &statements.held,
+    let changed = statements
+        .held
+        .rows(
+            transaction.client(),
             &[&companies, &kinds, &keys, &sizes, &prefixes, &owners, &numbers, &lengths, &fronts],
         )
         .await?;
@@ -312,18 +320,17 @@ async fn rows(
             }
         }
     }
+    let client = transaction.client();
     let put = async {
         match companies.is_empty() {
             true => Ok(0),
-            false => {
-                transaction.execute(&statements.put, &[&companies, &kinds, &keys, &values]).await
-            }
+            false => statements.put.changed(client, &[&companies, &kinds, &keys, &values]).await,
         }
     };
     let delete = async {
         match of.is_empty() {
             true => Ok(0),
-            false => transaction.execute(&statements.delete, &[&of, &gone_kinds, &gone]).await,
+            false => statements.delete.changed(client, &[&of, &gone_kinds, &gone]).await,
         }
     };
     tokio::try_join!(put, delete).map(drop)
@@ -364,9 +371,10 @@ async fn records(
         facets.iter().map(|one| pick(one).join("\n")).collect()
     };
     let again: Vec<bool> = all.iter().map(|one| one.replaces == Replaces::Unknown).collect();
-    let written = transaction
-        .query(
-            &statements.records,
+    let written = statements
+        .records
+        .rows(
+            transaction.client(),
             &[
                 &companies,
                 &numbers,
@@ -404,9 +412,10 @@ async fn removed(
     statements: &Statements,
     batch: &Batch<'_>,
 ) -> Result<(), tokio_postgres::Error> {
+    let client = transaction.client();
     for (company, (kind, prefix)) in batch.removed.iter().copied() {
         let end = crate::place::behind(prefix);
-        transaction.execute(&statements.removed, &[company, kind, prefix, &end]).await?;
+        statements.removed.changed(client, &[company, kind, prefix, &end]).await?;
     }
     Ok(())
 }

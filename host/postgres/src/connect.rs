@@ -9,11 +9,13 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::{Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::error::{OpenError, said};
+use crate::ask::{self, Way};
+use crate::error::{OpenError, is_other_session, said};
 
 mod migrations {
     refinery::embed_migrations!("migrations");
@@ -28,25 +30,36 @@ const SILENT_FOR: Duration = Duration::from_secs(10);
 /// How often the schema is brought up to date where that fails, and the pause in between.
 const MIGRATION_TRIES: usize = 8;
 const MIGRATED_BY_ANOTHER: Duration = Duration::from_millis(250);
+/// How long the answer to one short question may take.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
 /// The parameter of an address that names a file with certificates. `tokio-postgres` does not know
 /// it, libpq does.
 const ROOTS: &str = "sslrootcert";
+/// The parameter that says whether statements are prepared.
+const PREPARED: &str = "prepared";
 
 /// Where the database is, and how its certificate is checked.
 #[derive(Clone)]
 pub(crate) struct Address {
     config: Config,
     tls: Option<MakeRustlsConnect>,
+    pub(crate) way: Way,
     /// The tasks of connections live here, whoever asks for one.
     tasks: Handle,
 }
 
 impl Address {
-    /// Reads `postgres://USER:PASSWORD@HOST/DATABASE?sslmode=…&sslrootcert=FILE`. Without TLS only
-    /// a socket, or what says `sslmode=disable`; otherwise the server's certificate is verified,
-    /// against the public authorities or those of the file.
+    /// Reads `postgres://USER:PASSWORD@HOST/DATABASE?sslmode=…&sslrootcert=FILE&prepared=false`.
+    /// Without TLS only a socket, or what says `sslmode=disable`; otherwise the server's
+    /// certificate is verified, against the public authorities or those of the file.
     pub(crate) fn parse(text: &str) -> Result<Self, OpenError> {
         let (text, roots) = without_parameter(text, ROOTS);
+        let (text, prepared) = without_parameter(&text, PREPARED);
+        let way = match prepared.as_deref() {
+            None | Some("true") => Way::Prepared,
+            Some("false") => Way::Unnamed,
+            Some(other) => return Err(OpenError::Prepared(other.to_owned())),
+        };
         let mut config: Config = text
             .parse()
             .map_err(|error: tokio_postgres::Error| OpenError::Address(said(&error)))?;
@@ -63,7 +76,7 @@ impl Address {
                 Some(tls(roots.as_deref())?)
             }
         };
-        Ok(Self { config, tls, tasks: Handle::current() })
+        Ok(Self { config, tls, way, tasks: Handle::current() })
     }
 
     /// The host and the database, for messages.
@@ -142,8 +155,8 @@ fn without_parameter(text: &str, name: &str) -> (String, Option<String>) {
     let Some((address, query)) = text.split_once('?') else { return (text.to_owned(), None) };
     let (own, rest): (Vec<_>, Vec<_>) =
         query.split('&').partition(|part| part.split('=').next() == Some(name));
-    let value =
-        own.first().and_then(|part| part.split_once('=')).map(|(_, value)| value.to_owned());
+    let value = own.first().map(|part| part.split_once('=').map_or("", |(_, value)| value));
+    let value = value.map(str::to_owned);
     match rest.is_empty() {
         true => (address.to_owned(), value),
         false => (format!("{address}?{}", rest.join("&")), value),
@@ -190,15 +203,9 @@ pub(crate) async fn prepare(address: &Address) -> Result<(), OpenError> {
         }
     };
     let (mut client, _) = address.connect().await.map_err(unreachable)?;
-    let row = client
-        .query_one(
-            "SELECT current_setting('server_version_num')::int, \
-             current_setting('server_encoding'), \
-             pg_is_in_recovery(), current_setting('fsync')",
-            &[],
-        )
-        .await
-        .map_err(unreachable)?;
+    let sql = "SELECT current_setting('server_version_num')::int, \
+               current_setting('server_encoding'), pg_is_in_recovery(), current_setting('fsync')";
+    let row = ask::the_row(&client, sql, &[]).await.map_err(unreachable)?;
     let (version, encoding, standby, fsync): (i32, String, bool, String) =
         (row.get(0), row.get(1), row.get(2), row.get(3));
     let unfit = |why: String| OpenError::Unfit { database: database.clone(), why };
@@ -218,6 +225,11 @@ pub(crate) async fn prepare(address: &Address) -> Result<(), OpenError> {
         return Err(unfit(
             "`fsync` is off, so a crash loses what was acknowledged; set it on".into(),
         ));
+    }
+    if address.way == Way::Prepared
+        && !keeps_statements(address, &client).await.map_err(unreachable)?
+    {
+        return Err(OpenError::Pooled { database: database.clone() });
     }
     let mut tries = 0;
     loop {
@@ -247,6 +259,27 @@ pub(crate) async fn prepare(address: &Address) -> Result<(), OpenError> {
     }
 }
 
+/// Whether what a connection has prepared is there in its later transactions. Behind a pooler that
+/// gives each of them any session of the server it is not: here another connection takes the
+/// session in between.
+async fn keeps_statements(
+    address: &Address,
+    client: &Client,
+) -> Result<bool, tokio_postgres::Error> {
+    let asking = async {
+        let statement = client.prepare("SELECT 1").await?;
+        let (mut other, _) = address.connect().await?;
+        let _taken = other.transaction().await?;
+        client.query(&statement, &[]).await
+    };
+    match timeout(ANSWERED_WITHIN, asking).await {
+        Ok(Err(error)) if is_other_session(&error) => Ok(false),
+        Ok(Err(error)) => Err(error),
+        // A pooler with one session makes it wait, and a slow server says nothing about it.
+        Ok(Ok(_)) | Err(_) => Ok(true),
+    }
+}
+
 /// The newest version of the schema that this host knows.
 fn known() -> i32 {
     let all = migrations::migrations::runner();
@@ -257,11 +290,11 @@ fn known() -> i32 {
 /// The newest version that some host has made of the schema; 0: none.
 async fn newest_of(client: &Client) -> Result<i32, tokio_postgres::Error> {
     let table = "SELECT to_regclass('refinery_schema_history') IS NOT NULL";
-    if !client.query_one(table, &[]).await?.get::<_, bool>(0) {
+    if !ask::the_row(client, table, &[]).await?.get::<_, bool>(0) {
         return Ok(0);
     }
     let newest = "SELECT coalesce(max(version), 0)::int FROM refinery_schema_history";
-    Ok(client.query_one(newest, &[]).await?.get(0))
+    Ok(ask::the_row(client, newest, &[]).await?.get(0))
 }
 
 #[cfg(test)]
@@ -280,6 +313,7 @@ mod tests {
             taken("postgres://a/b?sslrootcert=x"),
             ("postgres://a/b".to_owned(), Some("x".to_owned()))
         );
+        assert_eq!(taken("postgres://a/b?sslrootcert").1.as_deref(), Some(""));
     }
 
     #[tokio::test]
@@ -291,6 +325,20 @@ mod tests {
         );
         assert!(!has_tls("postgres://u@db.example/m?sslmode=disable"));
         assert!(!has_tls("postgres://u@%2Frun%2Fpostgresql/m"));
+    }
+
+    #[tokio::test]
+    async fn statements_are_prepared_unless_the_address_says_otherwise() {
+        let way = |text: &str| Address::parse(text).map(|address| address.way);
+        let socket = "postgres://u@%2Frun%2Fpostgresql/m";
+        assert_eq!(way(socket).unwrap(), Way::Prepared);
+        assert_eq!(way(&format!("{socket}?prepared=true")).unwrap(), Way::Prepared);
+        let both = format!("{socket}?sslmode=disable&prepared=false&connect_timeout=3");
+        assert_eq!(way(&both).unwrap(), Way::Unnamed);
+        for wrong in ["prepared=no", "prepared=", "prepared"] {
+            let error = way(&format!("{socket}?{wrong}")).unwrap_err().to_string();
+            assert!(error.contains("`prepared`") && error.contains("prepared=false"), "{error}");
+        }
     }
 
     #[tokio::test]

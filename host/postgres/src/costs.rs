@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tokio_postgres::GenericClient;
+use tokio_postgres::Client;
 
+use crate::ask;
 use crate::company::Company;
 use crate::item::{Item, Row};
 use crate::place::{kind, split_company};
@@ -28,7 +29,7 @@ impl Costs {
     /// has its number.
     pub(crate) async fn number(
         &mut self,
-        client: &impl GenericClient,
+        client: &Client,
         items: &[Item],
     ) -> Result<Vec<Row>, tokio_postgres::Error> {
         let (events, order) = (kind(Table::CostEvents), kind(Table::CostOrder));
@@ -51,15 +52,15 @@ impl Costs {
         }
         let companies: Vec<i64> = wanted.iter().map(|(_, _, row)| row.company).collect();
         let keys: Vec<&[u8]> = wanted.iter().map(|(_, _, row)| row.key.1.as_slice()).collect();
-        let known = client
-            .query(
-                "SELECT EXISTS (SELECT 1 FROM entries e WHERE e.company = w.company \
+        let known = ask::rows(
+            client,
+            "SELECT EXISTS (SELECT 1 FROM entries e WHERE e.company = w.company \
                  AND e.kind = $3 AND e.key = w.key) \
                  FROM unnest($1::bigint[], $2::bytea[]) WITH ORDINALITY AS w(company, key, place) \
                  ORDER BY w.place",
-                &[&companies, &keys, &events],
-            )
-            .await?;
+            &[&companies, &keys, &events],
+        )
+        .await?;
         let mut rows = Vec::new();
         for ((company, name, row), known) in wanted.into_iter().zip(known) {
             if known.get(0) {
@@ -81,7 +82,7 @@ impl Costs {
 
     async fn next(
         &mut self,
-        client: &impl GenericClient,
+        client: &Client,
         company: &Company,
         name: &CompanyId,
     ) -> Result<u64, tokio_postgres::Error> {
@@ -96,28 +97,28 @@ impl Costs {
 
 /// The last number that a company's events have or had.
 async fn last_number(
-    client: &impl GenericClient,
+    client: &Client,
     company: i64,
     name: &CompanyId,
 ) -> Result<u64, tokio_postgres::Error> {
     let order = kind(Table::CostOrder);
     let prefix = split_company(&cost_numbers(name)).1.to_vec();
     let end = crate::place::behind(&prefix);
-    let newest = client
-        .query_opt(
-            "SELECT key FROM entries WHERE company = $1 AND kind = $2 AND key >= $3 AND key < $4 \
+    let newest = ask::row(
+        client,
+        "SELECT key FROM entries WHERE company = $1 AND kind = $2 AND key >= $3 AND key < $4 \
              ORDER BY key DESC LIMIT 1",
-            &[&company, &order, &prefix, &end],
-        )
-        .await?;
+        &[&company, &order, &prefix, &end],
+    )
+    .await?;
     let present = newest.and_then(|row| cost_number(name, &company_key(name, row.get(0))));
     let mark = split_company(&costs_trimmed_key(name)).1.to_vec();
-    let trimmed = client
-        .query_opt(
-            "SELECT value FROM entries WHERE company = $1 AND kind = $2 AND key = $3",
-            &[&company, &order, &mark],
-        )
-        .await?;
+    let trimmed = ask::row(
+        client,
+        "SELECT value FROM entries WHERE company = $1 AND kind = $2 AND key = $3",
+        &[&company, &order, &mark],
+    )
+    .await?;
     let gone = trimmed
         .and_then(|row| decode::<CostsTrimmed>("trimmed cost events", row.get(0)).ok())
         .map_or(0, |trimmed| trimmed.through);

@@ -11,9 +11,9 @@ use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
+use crate::ask::{Value, Way};
 use crate::connect::{self, Address};
 use crate::error::{OpenError, PATIENCE, failed, no_answer, unavailable};
 use crate::lane::{Counts, Lane};
@@ -38,6 +38,7 @@ pub struct Database {
     /// Which host this is. A store without a membership has an id of its own.
     pub(crate) host: Uuid,
     pub(crate) pool: Pool,
+    pub(crate) way: Way,
     pub(crate) lanes: Vec<Lane>,
     pub(crate) counts: Arc<Counts>,
     /// Where the tasks of stores run.
@@ -70,7 +71,8 @@ impl Database {
         let pool = address.pool(readers.max(1))?;
         let (tasks, operators) = (Handle::current(), Mutex::default());
         let finding = Semaphore::new(MOST_FINDING);
-        Ok(Arc::new(Self { host, pool, lanes, counts, tasks, operators, finding }))
+        let way = address.way;
+        Ok(Arc::new(Self { host, pool, way, lanes, counts, tasks, operators, finding }))
     }
 
     /// The company of the token whose value has this digest, in hex; `Some(None)`: it is an
@@ -117,13 +119,13 @@ impl Database {
         &self,
         action: &'static str,
         sql: &str,
-        values: &[&(dyn ToSql + Sync)],
+        values: &[&dyn Value],
     ) -> Result<Vec<Row>, StoreError> {
         let got = timeout(PATIENCE, self.pool.get()).await.map_err(|_| no_answer(action))?;
         let client = got.map_err(unavailable(action))?;
         let asking = async {
-            let statement = client.prepare_cached(sql).await?;
-            client.query(&statement, values).await
+            let statement = self.way.keep_pooled(&client, sql).await?;
+            statement.rows(&client, values).await
         };
         match timeout(PATIENCE, asking).await {
             Ok(answer) => answer.map_err(failed(action)),

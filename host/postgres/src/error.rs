@@ -22,6 +22,16 @@ pub enum OpenError {
     )]
     Certificates { path: String, message: String },
     #[error(
+        "the parameter `prepared` in the address of the database is `{0}`; write prepared=false \
+         behind a pooler in transaction mode, and leave it out otherwise"
+    )]
+    Prepared(String),
+    #[error(
+        "the database {database} is behind a pooler in transaction mode, where prepared statements \
+         are lost; add prepared=false to its address: postgres://…/DATABASE?prepared=false"
+    )]
+    Pooled { database: String },
+    #[error(
         "the database {database} cannot be reached: {message}; check that it runs, and the address"
     )]
     Unreachable { database: String, message: String },
@@ -96,10 +106,23 @@ pub(crate) fn unavailable(action: &'static str) -> impl Fn(PoolError) -> StoreEr
 pub(crate) fn said(error: &tokio_postgres::Error) -> String {
     let source = std::error::Error::source(error).map(ToString::to_string);
     match (error.as_db_error(), source) {
-        (Some(error), _) => format!("{} ({})", error.message(), error.code().code()),
+        (Some(server), _) => {
+            let advice = if is_other_session(error) { OTHER_SESSION } else { "" };
+            format!("{} ({}){advice}", server.message(), server.code().code())
+        }
         (None, Some(source)) => format!("{error}: {source}"),
         (None, None) => error.to_string(),
     }
+}
+
+const OTHER_SESSION: &str = "; behind a pooler in transaction mode, add prepared=false to the \
+                             address of the database";
+
+/// Whether a prepared statement is not there, or another one has its name: somebody else's session
+/// was asked.
+pub(crate) fn is_other_session(error: &tokio_postgres::Error) -> bool {
+    let ours = [&SqlState::INVALID_SQL_STATEMENT_NAME, &SqlState::DUPLICATE_PSTATEMENT];
+    error.code().is_some_and(|code| ours.contains(&code))
 }
 
 /// Whether the same call may succeed later: the connection broke, or the server starts, ends,

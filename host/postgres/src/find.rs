@@ -2,8 +2,7 @@
 //! whatever the statistics say: a plan that suits most companies sorts all matches of a large one,
 //! which takes seconds. A question looks at few entries, so a page may be short.
 
-use tokio_postgres::types::ToSql;
-
+use crate::ask::Value;
 use crate::facets::column;
 use crate::log::{number_in, whole};
 use crate::page::up_to;
@@ -29,8 +28,8 @@ const READING: &str = "reading";
 /// Operations with their numbers, and the number below which nobody has looked yet.
 pub(crate) type Matches = (Vec<(u64, Operation)>, Option<u64>);
 
-fn refs(values: &[Value]) -> Vec<&(dyn ToSql + Sync)> {
-    values.iter().map(|value| &**value as &(dyn ToSql + Sync)).collect()
+fn refs(values: &[Boxed]) -> Vec<&dyn Value> {
+    values.iter().map(|value| &**value as &dyn Value).collect()
 }
 
 impl Inner {
@@ -112,10 +111,10 @@ impl Inner {
     }
 }
 
-type Value = Box<dyn ToSql + Sync + Send>;
+type Boxed = Box<dyn Value + Send>;
 
 /// A column, how it is compared, and with what.
-type Condition = (&'static str, &'static str, Value);
+type Condition = (&'static str, &'static str, Boxed);
 
 /// A question for operations.
 struct Wanted {
@@ -129,7 +128,7 @@ struct Wanted {
     /// Looked at in each entry.
     rest: Vec<String>,
     columns: Vec<&'static str>,
-    values: Vec<Value>,
+    values: Vec<Boxed>,
 }
 
 impl Wanted {
@@ -254,7 +253,7 @@ impl Wanted {
     }
 
     /// The number of the last entry that the question looked at, if there may be more.
-    fn last(&self) -> Option<(String, &[Value])> {
+    fn last(&self) -> Option<(String, &[Boxed])> {
         let before = self.window()?.saturating_sub(1);
         let sql = format!("{} ORDER BY number DESC OFFSET {before} LIMIT 1", self.entries(""));
         Some((sql, &self.values[..self.key_values]))
@@ -296,13 +295,13 @@ fn others(filter: &OperationFilter) -> impl Iterator<Item = Condition> {
         ("provider", provider.map(|key| key.as_str())),
     ];
     let texts = texts.into_iter().filter_map(|(name, text)| {
-        let value: Value = Box::new(column(text?));
+        let value: Boxed = Box::new(column(text?));
         Some((name, "=", value))
     });
     // What began within the same microsecond is compared as it is.
     let times = [(">=", filter.since), ("<=", filter.until)];
     let times = times.into_iter().filter_map(|(is, moment)| {
-        let value: Value = Box::new(moment?.as_microsecond());
+        let value: Boxed = Box::new(moment?.as_microsecond());
         Some(("started_us", is, value))
     });
     texts.collect::<Vec<_>>().into_iter().chain(times.collect::<Vec<_>>())

@@ -10,10 +10,10 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
-use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Row, Statement};
+use tokio_postgres::{Client, Row};
 use uuid::Uuid;
 
+use crate::ask::{self, Kept, Value};
 use crate::connect::Address;
 use crate::error::said;
 use crate::group::{Group, Term};
@@ -27,8 +27,9 @@ const LATE: Duration = Duration::from_millis(200);
 const WITHIN: Duration = Duration::from_secs(1);
 /// When groups are given to a host that has joined: one that fails at once gets none.
 const SETTLED: &str = "interval '4 seconds'";
-/// The same as a setting of the server, and a bit less.
-const GIVEN_UP_WITHIN: &str = "SET statement_timeout = '800ms'";
+/// The server gives a heartbeat up before this host opens another connection: a slow database must
+/// not be asked ever more.
+const BEGIN: &str = "BEGIN; SET LOCAL statement_timeout = '800ms'";
 
 /// What a host says of itself to the others.
 #[derive(Debug, Clone)]
@@ -115,20 +116,20 @@ pub(crate) struct Heartbeat {
 
 struct Connection {
     client: Client,
-    beat: Statement,
-    others: Statement,
+    beat: Kept<'static>,
+    others: Kept<'static>,
 }
 
 impl Connection {
     async fn open(address: &Address) -> Result<Self, tokio_postgres::Error> {
         let (client, _) = address.connect().await?;
-        // The server gives up before this host opens another connection: a slow database must not
-        // be asked ever more.
-        client.batch_execute(GIVEN_UP_WITHIN).await?;
         let term = format!("interval '{} seconds'", LEASE.as_secs());
-        let beat = client
-            .prepare(&format!(
-                "WITH beat AS (\
+        let beat = address
+            .way
+            .keep(
+                &client,
+                format!(
+                    "WITH beat AS (\
                    INSERT INTO hosts \
                      (id, name, peer_url, version, token, place, is_leaving, expires_at) \
                    VALUES ($1, $2, $3, $4, $5, $6, $7, clock_timestamp() + {term}) \
@@ -139,14 +140,19 @@ impl Connection {
                    (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, h.company \
                  FROM (SELECT) AS it LEFT JOIN homes h ON h.company < 0 \
                  LEFT JOIN hosts o ON o.id = h.host"
-            ))
+                ),
+            )
             .await?;
-        let others = client
-            .prepare(&format!(
-                "SELECT id, peer_url, joined_at < clock_timestamp() - {SETTLED}, \
+        let others = address
+            .way
+            .keep(
+                &client,
+                format!(
+                    "SELECT id, peer_url, joined_at < clock_timestamp() - {SETTLED}, \
                    is_leaving, is_draining \
                  FROM hosts WHERE expires_at > clock_timestamp() ORDER BY id"
-            ))
+                ),
+            )
             .await?;
         Ok(Self { client, beat, others })
     }
@@ -199,7 +205,7 @@ impl Heartbeat {
         let gone = async {
             let sql = "DELETE FROM hosts WHERE id = $1";
             match self.connect(&address, &mut connection).await {
-                Ok(connection) => drop(connection.client.execute(sql, &[&self.id]).await),
+                Ok(connection) => drop(ask::changed(&connection.client, sql, &[&self.id]).await),
                 Err(error) => tracing::warn!(why = said(&error), "the other hosts were not told"),
             }
         };
@@ -237,11 +243,15 @@ impl Heartbeat {
         let Connection { client, beat, others } = self.connect(address, connection).await?;
         let JoinOptions { name, peer_url, version, token, place, .. } = &self.options;
         let is_leaving = self.is_away.load(Ordering::SeqCst);
-        let values: [&(dyn ToSql + Sync); 7] =
+        let values: [&dyn Value; 7] =
             [&self.id, name, peer_url, version, token, place, &is_leaving];
         // They are sent together, and done one after the other.
-        let (rows, hosts) =
-            tokio::try_join!(client.query(beat, &values), client.query(others, &[]))?;
+        let ((), rows, hosts, ()) = tokio::try_join!(
+            client.batch_execute(BEGIN),
+            beat.rows(client, &values),
+            others.rows(client, &[]),
+            client.batch_execute("COMMIT"),
+        )?;
         let mut seen = Seen::default();
         let (mut first, mut time) = (None::<Duration>, 0);
         for row in &rows {

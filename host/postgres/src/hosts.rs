@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
 use tokio::time::sleep;
-use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 use uuid::Uuid;
 
+use crate::ask::{self, Value};
 use crate::connect::{self, Address};
 use crate::database::Database;
 use crate::error::{OpenError, PATIENCE, failed, no_answer, said};
@@ -35,9 +35,9 @@ const ROOM_WITHIN: Duration = Duration::from_secs(5);
 const JOINED_WITHIN: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// The setting that ends a statement by which a host takes over: who tries again must not find the
-/// former try in its way.
-const TAKEN_WITHIN: &str = "SET statement_timeout = '8s'";
+/// The server gives up before this host does: who tries again must not find the former try in its
+/// way.
+const BEGIN_TO_TAKE: &str = "BEGIN; SET LOCAL statement_timeout = '8s'";
 
 /// How long only the host that a group without a home is assigned to takes it.
 const ASSIGNED_FIRST: Duration = Duration::from_millis(2_000);
@@ -179,7 +179,7 @@ impl Membership {
                    ORDER BY o.token <> $3 LIMIT 1";
         let until = Instant::now() + ROOM_WITHIN;
         loop {
-            let found = client.query_opt(sql, &[&self.id, &self.peer_url, &token]).await?;
+            let found = ask::row(client, sql, &[&self.id, &self.peer_url, &token]).await?;
             match found {
                 Some(row) if Instant::now() > until => {
                     let (host, has_another_token) = (row.get(0), row.get(1));
@@ -329,7 +329,7 @@ impl Membership {
         let (client, _) = self.address.connect().await.map_err(&draining)?;
         let sql = "UPDATE hosts SET is_draining = $2 WHERE id = $1 \
                    AND expires_at > clock_timestamp()";
-        Ok(client.execute(sql, &[&host, &is_draining]).await.map_err(&draining)? > 0)
+        Ok(ask::changed(&client, sql, &[&host, &is_draining]).await.map_err(&draining)? > 0)
     }
 
     /// Is the home of a group from here on, unless another host is. Waits for transactions of the
@@ -350,19 +350,25 @@ impl Membership {
         let taking = failed(TAKING);
         let token = self.seen.borrow().homes[group.number()].as_ref().map_or(0, |home| home.token);
         let (client, _) = self.address.connect().await.map_err(&taking)?;
-        // The server gives up before this host does.
-        client.batch_execute(TAKEN_WITHIN).await.map_err(&taking)?;
-        let row = group.row();
+        let (row, nobody) = (group.row(), Uuid::nil());
         let first = "INSERT INTO homes (company, host, token) VALUES ($1, $2, 0) \
                      ON CONFLICT (company) DO NOTHING";
-        client.execute(first, &[&row, &Uuid::nil()]).await.map_err(&taking)?;
         // Waits for transactions of the former home: each of them holds this row.
         let take = "UPDATE homes h SET host = $1, token = h.token + 1 \
                     WHERE h.company = $2 AND h.token = $3 AND NOT EXISTS (\
                       SELECT 1 FROM hosts o WHERE o.id = h.host AND o.id <> $1 \
                       AND o.expires_at > clock_timestamp()) RETURNING h.token";
-        let taken = client.query_opt(take, &[&self.id, &row, &token]).await;
-        let Some(row) = taken.map_err(&taking)? else { return Ok(None) };
+        let (first_of, taken_by): ([&dyn Value; 2], [&dyn Value; 3]) =
+            ([&row, &nobody], [&self.id, &row, &token]);
+        // They are sent together, and done one after the other.
+        let ((), _, taken, ()) = tokio::try_join!(
+            client.batch_execute(BEGIN_TO_TAKE),
+            ask::changed(&client, first, &first_of),
+            ask::row(&client, take, &taken_by),
+            client.batch_execute("COMMIT"),
+        )
+        .map_err(&taking)?;
+        let Some(row) = taken else { return Ok(None) };
         let term = Term { host: self.id, token: row.get(0), group };
         self.lease.begin(term);
         self.free_since.lock()[group.number()] = None;
@@ -372,7 +378,7 @@ impl Membership {
                           AND expires_at < clock_timestamp() - interval '10 minutes') \
                         DELETE FROM lanes l WHERE l.host <> $1 \
                           AND NOT EXISTS (SELECT 1 FROM hosts o WHERE o.id = l.host)";
-            client.execute(left, &[&self.id]).await.map_err(&taking)?;
+            ask::changed(&client, left, &[&self.id]).await.map_err(&taking)?;
         }
         Ok(Some(term))
     }
@@ -390,9 +396,8 @@ impl Membership {
         // With another token, so that this host does not take it back by what it saw before.
         let sql = "UPDATE homes SET host = $1, token = token + 1 \
                    WHERE company = $2 AND host = $3 AND token = $4";
-        let values: [&(dyn ToSql + Sync); 4] =
-            [&Uuid::nil(), &term.group.row(), &self.id, &term.token];
-        client.execute(sql, &values).await.map_err(&giving).map(drop)
+        let values: [&dyn Value; 4] = [&Uuid::nil(), &term.group.row(), &self.id, &term.token];
+        ask::changed(&client, sql, &values).await.map_err(&giving).map(drop)
     }
 
     /// All hosts that were here in the last ten minutes, by name, at each address the last one.
@@ -412,7 +417,7 @@ impl Membership {
                      SELECT 1 FROM hosts n WHERE n.peer_url = o.peer_url \
                      AND n.joined_at > o.joined_at) \
                    ORDER BY o.name, o.joined_at";
-        let rows = client.query(sql, &[&Group::HOST.row()]).await.map_err(&listing)?;
+        let rows = ask::rows(&client, sql, &[&Group::HOST.row()]).await.map_err(&listing)?;
         let host = |row: &Row| HostView {
             id: row.get(0),
             name: row.get(1),
@@ -442,7 +447,7 @@ impl Membership {
                        WHERE backend_type = 'client backend'), \
                      current_setting('max_connections')::bigint \
                        - current_setting('superuser_reserved_connections')::bigint";
-        let row = client.query_one(sql, &[]).await.map_err(&looking)?;
+        let row = ask::the_row(&client, sql, &[]).await.map_err(&looking)?;
         Ok(DatabaseState {
             synchronous_commit: row.get(0),
             waits_for_standby: row.get(1),
@@ -477,7 +482,7 @@ pub async fn wait_until_unused(database: &str) -> Result<(), OpenError> {
     let (client, _) = address.connect().await.map_err(unreachable)?;
     let sql = "SELECT name FROM hosts WHERE expires_at > clock_timestamp() LIMIT 1";
     let until = Instant::now() + ROOM_WITHIN;
-    while let Some(row) = client.query_opt(sql, &[]).await.map_err(unreachable)? {
+    while let Some(row) = ask::row(&client, sql, &[]).await.map_err(unreachable)? {
         if Instant::now() > until {
             return Err(OpenError::InUse { other: row.get(0), database: shown });
         }
@@ -494,7 +499,7 @@ async fn agree(client: &Client, own: &Agreed) -> Result<String, tokio_postgres::
                  SET value = excluded.value WHERE (agreed.value = $3 \
                    OR NOT EXISTS (SELECT 1 FROM companies)) AND NOT EXISTS (\
                    SELECT 1 FROM hosts WHERE expires_at > clock_timestamp())";
-    client.execute(first, &[name, value, before]).await?;
-    let row = client.query_one("SELECT value FROM agreed WHERE name = $1", &[name]).await?;
+    ask::changed(client, first, &[name, value, before]).await?;
+    let row = ask::the_row(client, "SELECT value FROM agreed WHERE name = $1", &[name]).await?;
     Ok(row.get(0))
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
+use crate::ask;
 use crate::batch::{self, Batch, Connection, Failure, NewHeld};
 use crate::connect::Address;
 use crate::costs::Costs;
@@ -360,8 +361,8 @@ impl Task {
         let mut batch = Batch::of(items);
         let place = (self.host, self.number, self.batch);
         let transaction = batch::begin(client, statements, &batch, place).await?;
-        let mut derived = self.sums.add(&transaction, items).await?;
-        derived.extend(self.costs.number(&transaction, items).await?);
+        let mut derived = self.sums.add(transaction.client(), items).await?;
+        derived.extend(self.costs.number(transaction.client(), items).await?);
         batch.derive(&derived);
         batch::commit(transaction, statements, &batch).await
     }
@@ -378,10 +379,8 @@ impl Task {
         let connection = self.connection().await?;
         let companies: Vec<i64> =
             items.iter().flat_map(|item| &item.parts).map(|part| part.company.id).collect();
-        let rows = connection
-            .client
-            .query("SELECT id, held FROM companies WHERE id = ANY($1)", &[&companies])
-            .await?;
+        let sql = "SELECT id, held FROM companies WHERE id = ANY($1)";
+        let rows = ask::rows(&connection.client, sql, &[&companies]).await?;
         self.connection = Some(connection);
         Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }

@@ -11,6 +11,7 @@
 //! [`memhost_store::Commit`] says so. What cannot be written within ten seconds is given up with
 //! everything of its companies that waits behind it; they are then loaded from the database again.
 
+mod ask;
 mod batch;
 mod clock;
 mod company;

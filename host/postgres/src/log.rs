@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use jiff::civil::Date;
-use tokio_postgres::types::ToSql;
 
+use crate::ask::Value;
 use crate::place::{behind, kind};
 use crate::store::PostgresStore;
 use crate::sums::key_of_day;
@@ -177,7 +177,7 @@ impl OperationLog for PostgresStore {
         let sql = "SELECT value FROM entries WHERE company = $1 AND kind = $2 AND key >= $3 \
                    AND key < $4 ORDER BY key";
         let (first, end) = (key_of_day(company, since), behind(&key_of_day(company, until)));
-        let values: [&(dyn ToSql + Sync); 4] = [&home.id, &kind(Table::Sums), &first, &end];
+        let values: [&dyn Value; 4] = [&home.id, &kind(Table::Sums), &first, &end];
         let rows = self.0.ask("reading", sql, &values).await?;
         rows.iter().map(|row| decode("sums", row.get::<_, &[u8]>(0))).collect()
     }

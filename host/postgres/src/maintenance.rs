@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Transaction};
 
+use crate::ask::{self, Value};
 use crate::company::Company;
 use crate::error::failed;
 use crate::place::{kind, kinds_of_due};
@@ -67,7 +67,7 @@ impl Maintenance for PostgresStore {
         let (last, front) = (home.state.lock().last, home.prefix_bytes());
         let last = i64::try_from(last).unwrap_or(i64::MAX);
         let front = i64::try_from(front).unwrap_or(i64::MAX);
-        let values: [&(dyn ToSql + Sync); 3] = [&last, &front, &counted_kinds()];
+        let values: [&dyn Value; 3] = [&last, &front, &counted_kinds()];
         let row = self.0.fenced(&home, "erasing", ERASE, &values).await?;
         home.state.lock().erase(row.get(1));
         Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or(0))
@@ -177,7 +177,7 @@ impl Inner {
         home: &Company,
         action: &'static str,
         sql: &str,
-        values: &[&(dyn ToSql + Sync)],
+        values: &[&dyn Value],
     ) -> Result<Row, StoreError> {
         let mut client = self.reader(action).await?;
         let transaction = client.transaction().await.map_err(failed(action))?;
@@ -185,9 +185,9 @@ impl Inner {
         let idle = "SET LOCAL idle_in_transaction_session_timeout = '2s'";
         transaction.batch_execute(idle).await.map_err(failed(action))?;
         self.is_home(&transaction, home, action).await?;
-        let company: &(dyn ToSql + Sync) = &home.id;
+        let company: &dyn Value = &home.id;
         let values: Vec<_> = std::iter::once(company).chain(values.iter().copied()).collect();
-        let row = transaction.query_one(sql, &values).await.map_err(failed(action))?;
+        let row = ask::the_row(transaction.client(), sql, &values).await.map_err(failed(action))?;
         transaction.commit().await.map_err(failed(action))?;
         Ok(row)
     }
@@ -200,16 +200,12 @@ impl Inner {
         action: &'static str,
     ) -> Result<(), StoreError> {
         let (rows, tokens): (Vec<i64>, Vec<i64>) = home.fence().unzip();
-        let found = transaction
-            .query(
-                "SELECT 1 FROM homes h \
-                 JOIN unnest($1::bigint[], $2::bigint[]) AS w(company, token) \
-                 ON h.company = w.company AND h.token = w.token AND h.host = $3 \
-                 ORDER BY h.company FOR SHARE OF h",
-                &[&rows, &tokens, &self.database.host],
-            )
-            .await
-            .map_err(failed(action))?;
+        let sql = "SELECT 1 FROM homes h \
+                   JOIN unnest($1::bigint[], $2::bigint[]) AS w(company, token) \
+                   ON h.company = w.company AND h.token = w.token AND h.host = $3 \
+                   ORDER BY h.company FOR SHARE OF h";
+        let values: [&dyn Value; 3] = [&rows, &tokens, &self.database.host];
+        let found = ask::rows(transaction.client(), sql, &values).await.map_err(failed(action))?;
         if found.len() == rows.len() {
             return Ok(());
         }
@@ -225,7 +221,7 @@ impl Inner {
         let front = i64::try_from(home.record_prefix()).unwrap_or(0);
         let (mut from, mut trimmed) = (0, 0);
         loop {
-            let values: [&(dyn ToSql + Sync); 4] = [&from, &below, &front, &PIECE];
+            let values: [&dyn Value; 4] = [&from, &below, &front, &PIECE];
             let row = self.fenced(home, "trimming", TRIM, &values).await?;
             let (count, bytes, last): (i64, i64, Option<i64>) =
                 (row.get(0), row.get(1), row.get(2));

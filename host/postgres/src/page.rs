@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 
+use crate::ask::Value;
 use crate::company::Company;
 use crate::place::{HOST, behind, join, kind_of_due, kinds_of_due, split_company};
 use crate::store::{Inner, Plan};
@@ -103,9 +103,8 @@ impl Inner {
         let count = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
         let most = i64::try_from(most_bytes).unwrap_or(i64::MAX);
         let from = range.from.max(range.prefix);
-        let mut values: Vec<&(dyn ToSql + Sync)> =
-            vec![&company, &range.kind, &from, &count, &most];
-        values.extend(end.iter().map(|end| end as &(dyn ToSql + Sync)));
+        let mut values: Vec<&dyn Value> = vec![&company, &range.kind, &from, &count, &most];
+        values.extend(end.iter().map(|end| end as &dyn Value));
         let wanted = format!(
             "SELECT key, value FROM entries WHERE company = $1 AND kind = $2 AND key >= $3 {} \
              ORDER BY key LIMIT $4",
@@ -188,7 +187,7 @@ impl Inner {
                      ORDER BY c.id, e.key LIMIT $5) AS wanted) AS rows \
                    WHERE before <= $6 ORDER BY id, key";
         let group = self.term.map(|term| term.group.column());
-        let values: [&(dyn ToSql + Sync); 7] = [&first, &last, &kind, &from, &count, &most, &group];
+        let values: [&dyn Value; 7] = [&first, &last, &kind, &from, &count, &most, &group];
         let rows = self.ask_by(Plan::OfAll, "reading", sql, &values).await?;
         let name = |row: &Row| row.get::<_, &str>(0).parse().ok();
         let rows: Vec<RowOfAll> =

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 
+use crate::ask::Value;
 use crate::company::{Company, RowKey};
 use crate::item::{self, Item};
 use crate::page::Range;
@@ -314,8 +314,7 @@ impl Partitions for PostgresStore {
         // does not load them.
         let sql = "SELECT e.value FROM companies c JOIN entries e ON e.company = c.id \
                    WHERE c.name = $1 AND e.kind = $2 AND e.key = $3";
-        let values: [&(dyn ToSql + Sync); 3] =
-            [&partition.company.as_str(), &STATE, &partition.name];
+        let values: [&dyn Value; 3] = [&partition.company.as_str(), &STATE, &partition.name];
         let row = self.0.ask_one("reading", sql, &values).await?;
         Ok(row.map(|row| row.get(0)))
     }

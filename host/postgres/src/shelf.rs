@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tokio_postgres::Client;
-use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
+use crate::ask::{self, Value};
 use crate::connect::Address;
 use crate::error::{OpenError, failed, no_answer};
 use crate::place::{STATE, kind};
@@ -154,7 +154,7 @@ impl Shelf {
     async fn ask(
         &self,
         sql: &str,
-        values: &[&(dyn ToSql + Sync)],
+        values: &[&dyn Value],
     ) -> Result<Vec<tokio_postgres::Row>, StoreError> {
         let mut known = self.client.lock().await;
         let client = match known.take().filter(|client| !client.is_closed()) {
@@ -162,7 +162,7 @@ impl Shelf {
             None => self.address.connect().await.map_err(failed(SHARING))?.0,
         };
         // A connection that says nothing is not used again.
-        let answer = timeout(WITHIN, client.query(sql, values)).await;
+        let answer = timeout(WITHIN, ask::rows(&client, sql, values)).await;
         let answer = answer.map_err(|_| no_answer(SHARING))?;
         *known = Some(client);
         answer.map_err(failed(SHARING))

@@ -10,9 +10,9 @@ use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::{Instant, timeout_at};
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
+use crate::ask::Value;
 use crate::company::{Company, RowKey};
 use crate::database::Database;
 use crate::error::{OpenError, PATIENCE, failed, no_answer, unavailable};
@@ -25,13 +25,12 @@ use memhost_types::CompanyId;
 /// How often a question is repeated whose connection broke: the pool has others, and reading twice
 /// changes nothing.
 const TRIES: usize = 4;
-/// The statements that a connection keeps prepared. Filters of operations make many.
-const MOST_PREPARED: usize = 200;
 
 /// How a store on PostgreSQL is opened.
 #[derive(Clone)]
 pub struct PostgresOptions {
-    /// `postgres://USER:PASSWORD@HOST/DATABASE?sslmode=…&sslrootcert=FILE`.
+    /// `postgres://USER:PASSWORD@HOST/DATABASE?sslmode=…&sslrootcert=FILE`, with
+    /// `prepared=false` behind a pooler in transaction mode.
     pub address: String,
     /// The bytes at which new data of a company is refused; 0: never.
     pub company_bytes: u64,
@@ -184,7 +183,7 @@ impl Inner {
         &self,
         action: &'static str,
         sql: &str,
-        values: &[&(dyn ToSql + Sync)],
+        values: &[&dyn Value],
     ) -> Result<Vec<Row>, StoreError> {
         self.ask_by(Plan::Any, action, sql, values).await
     }
@@ -195,7 +194,7 @@ impl Inner {
         plan: Plan,
         action: &'static str,
         sql: &str,
-        values: &[&(dyn ToSql + Sync)],
+        values: &[&dyn Value],
     ) -> Result<Vec<Row>, StoreError> {
         let until = Instant::now() + PATIENCE;
         let mut tries = 0;
@@ -212,21 +211,18 @@ impl Inner {
         &self,
         (action, plan): (&'static str, Plan),
         sql: &str,
-        values: &[&(dyn ToSql + Sync)],
+        values: &[&dyn Value],
         until: Instant,
     ) -> Result<Vec<Row>, StoreError> {
         let late = |_| no_answer(action);
         let client = timeout_at(until, self.reader(action)).await.map_err(late)??;
-        if client.statement_cache.size() > MOST_PREPARED {
-            client.statement_cache.clear();
-        }
         let asking = async {
-            let statement = client.prepare_cached(sql).await?;
-            let Some(begin) = plan.begin() else { return client.query(&statement, values).await };
+            let statement = self.database.way.keep_pooled(&client, sql).await?;
+            let Some(begin) = plan.begin() else { return statement.rows(&client, values).await };
             // All three are sent before the first is answered.
             let (begun, rows, ended) = tokio::join!(
                 client.batch_execute(begin),
-                client.query(&statement, values),
+                statement.rows(&client, values),
                 client.batch_execute("COMMIT"),
             );
             begun?;
@@ -248,7 +244,7 @@ impl Inner {
         &self,
         action: &'static str,
         sql: &str,
-        values: &[&(dyn ToSql + Sync)],
+        values: &[&dyn Value],
     ) -> Result<Option<Row>, StoreError> {
         Ok(self.ask(action, sql, values).await?.into_iter().next())
     }

@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use jiff::civil::Date;
-use tokio_postgres::GenericClient;
+use tokio_postgres::Client;
 
+use crate::ask;
 use crate::company::Company;
 use crate::item::{Item, Record, Replaces, Row};
 use crate::place::{behind, kind, split_company};
@@ -32,7 +33,7 @@ impl Sums {
     /// Answers the rows that change.
     pub(crate) async fn add(
         &mut self,
-        client: &impl GenericClient,
+        client: &Client,
         items: &[Item],
     ) -> Result<Vec<Row>, tokio_postgres::Error> {
         if self.known.len() > MOST_KNOWN {
@@ -104,7 +105,7 @@ impl Sums {
     /// Reads the rows that are not known, those of all others, and how many a day has.
     async fn read(
         &mut self,
-        client: &impl GenericClient,
+        client: &Client,
         additions: &[(&Company, RollupKey, Rollup)],
     ) -> Result<(), tokio_postgres::Error> {
         let (mut companies, mut keys) = (Vec::new(), Vec::new());
@@ -127,14 +128,14 @@ impl Sums {
             return Ok(());
         }
         let sums = kind(Table::Sums);
-        let found = client
-            .query(
-                "SELECT w.company, w.key, (SELECT e.value FROM entries e WHERE e.company = \
+        let found = ask::rows(
+            client,
+            "SELECT w.company, w.key, (SELECT e.value FROM entries e WHERE e.company = \
                  w.company AND e.kind = $3 AND e.key = w.key) \
                  FROM unnest($1::bigint[], $2::bytea[]) AS w(company, key)",
-                &[&companies, &keys, &sums],
-            )
-            .await?;
+            &[&companies, &keys, &sums],
+        )
+        .await?;
         for row in found {
             let value: Option<Vec<u8>> = row.get(2);
             match value.map(|value| decode("sums", &value)) {
@@ -145,19 +146,19 @@ impl Sums {
         }
         for (company, day, prefix) in days {
             let end = behind(&prefix);
-            let row = client
-                .query_one(
-                    "SELECT count(*) FROM (SELECT 1 FROM entries WHERE company = $1 AND kind = $2 \
+            let row = ask::the_row(
+                client,
+                "SELECT count(*) FROM (SELECT 1 FROM entries WHERE company = $1 AND kind = $2 \
                      AND key >= $3 AND key < $4 LIMIT $5) AS rows",
-                    &[
-                        &company,
-                        &sums,
-                        &prefix,
-                        &end,
-                        &i64::try_from(MOST_SUM_ROWS).unwrap_or(i64::MAX),
-                    ],
-                )
-                .await?;
+                &[
+                    &company,
+                    &sums,
+                    &prefix,
+                    &end,
+                    &i64::try_from(MOST_SUM_ROWS).unwrap_or(i64::MAX),
+                ],
+            )
+            .await?;
             let count: i64 = row.get(0);
             self.counts.insert((company, day), usize::try_from(count).unwrap_or(usize::MAX));
         }
@@ -167,7 +168,7 @@ impl Sums {
 
 /// How often each operation is in the sums already.
 async fn counted(
-    client: &impl GenericClient,
+    client: &Client,
     records: &[&Record],
 ) -> Result<HashMap<(i64, u64), u64>, tokio_postgres::Error> {
     let unknown: Vec<_> =
@@ -180,14 +181,14 @@ async fn counted(
         .iter()
         .map(|record| i64::try_from(record.operation.id.sequence()).unwrap_or(i64::MAX))
         .collect();
-    let found = client
-        .query(
-            "SELECT w.company, w.number, (SELECT o.count FROM operations o WHERE o.company = \
+    let found = ask::rows(
+        client,
+        "SELECT w.company, w.number, (SELECT o.count FROM operations o WHERE o.company = \
              w.company AND o.number = w.number AND o.outcome <> 'in_progress') \
              FROM unnest($1::bigint[], $2::bigint[]) AS w(company, number)",
-            &[&companies, &numbers],
-        )
-        .await?;
+        &[&companies, &numbers],
+    )
+    .await?;
     let row = |row: &tokio_postgres::Row| {
         let (number, count): (i64, Option<i64>) = (row.get(1), row.get(2));
         Some(((row.get(0), u64::try_from(number).ok()?), u64::try_from(count?).ok()?))

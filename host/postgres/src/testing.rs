@@ -1,5 +1,7 @@
-//! For tests: a PostgreSQL of this process, with a database for each of them.
+//! For tests: a PostgreSQL of this process, with a database for each of them, and a PgBouncer in
+//! front of it.
 
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -14,6 +16,11 @@ struct Server {
     /// latest when this process ends.
     _process: Child,
 }
+
+/// PgBouncer's program, as Debian installs it.
+const POOLER: &str = "/usr/sbin/pgbouncer";
+/// The sessions that it has in each database: fewer than a host has connections.
+pub const POOLED: usize = 4;
 
 /// The programs of the newest PostgreSQL of this machine. None where there is none.
 fn programs() -> Option<PathBuf> {
@@ -84,9 +91,88 @@ fn start() -> Option<Server> {
     Some(Server { directory, _process: process })
 }
 
+fn start_pooler() -> Option<Server> {
+    let server = server()?;
+    if !Path::new(POOLER).exists() {
+        assert!(
+            std::env::var_os("MEMHOST_TESTS_NEED_TOOLS").is_none(),
+            "no PgBouncer is installed: type `apt-get install pgbouncer`"
+        );
+        eprintln!("skipped: no PgBouncer is installed; `apt-get install pgbouncer` installs it");
+        return None;
+    }
+    let directory = server.directory.join("pooler");
+    let settings = directory.join("pgbouncer.ini");
+    std::fs::create_dir_all(&directory).unwrap();
+    let text = format!(
+        "[databases]\n* = host={} user=memhost\n[pgbouncer]\nlisten_addr =\n\
+         listen_port = 5432\nunix_socket_dir = {}\nauth_type = any\npool_mode = transaction\n\
+         default_pool_size = {POOLED}\nmax_client_conn = 800\nserver_idle_timeout = 5\n\
+         server_login_retry = 1\n",
+        server.directory.display(),
+        directory.display(),
+    );
+    std::fs::write(&settings, text).unwrap();
+    if is_root() {
+        let owned = Command::new("chown").arg("-R").arg("postgres").arg(&directory).status();
+        assert!(owned.unwrap().success());
+    }
+    let shell =
+        format!("{POOLER} -q '{}' & child=$!; cat; kill $child; wait $child", settings.display());
+    let process = as_user(Path::new("/bin/sh"))
+        .args(["-c", &shell])
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(std::fs::File::create(directory.join("log")).unwrap())
+        .spawn()
+        .unwrap();
+    let until = Instant::now() + Duration::from_secs(30);
+    // The socket is there a moment before somebody listens.
+    while UnixStream::connect(directory.join(".s.PGSQL.5432")).is_err() {
+        let log = std::fs::read_to_string(directory.join("log")).unwrap();
+        assert!(Instant::now() < until, "PgBouncer does not start: {log}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Some(Server { directory, _process: process })
+}
+
 fn server() -> Option<&'static Server> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
     SERVER.get_or_init(start).as_ref()
+}
+
+fn pooler() -> Option<&'static Server> {
+    static POOLER: OnceLock<Option<Server>> = OnceLock::new();
+    POOLER.get_or_init(start_pooler).as_ref()
+}
+
+/// A directory as addresses name it.
+fn shown(directory: &Path) -> String {
+    directory.display().to_string().replace('/', "%2F")
+}
+
+/// The address of a database by way of PgBouncer in transaction mode, without a word about
+/// prepared statements. None where no PgBouncer is installed, unless `MEMHOST_TESTS_NEED_TOOLS` is
+/// set.
+///
+/// # Panics
+/// Where a tool is needed and missing, or it does not start.
+pub fn by_pooler(address: &str) -> Option<String> {
+    let (server, pooler) = (server()?, pooler()?);
+    let front = format!("@{}/", shown(&server.directory));
+    let address = past_pooler(address);
+    assert!(address.contains(&front), "{address} is not of these tests");
+    Some(address.replace(&front, &format!("@{}/", shown(&pooler.directory))))
+}
+
+/// The parameter that an address by way of PgBouncer needs.
+pub const UNPREPARED: &str = "prepared=false";
+
+fn past_pooler(address: &str) -> String {
+    let address = address.trim_end_matches(&format!("?{UNPREPARED}"));
+    let server = server().map(|server| shown(&server.directory)).unwrap_or_default();
+    address.replace(&format!("@{server}%2Fpooler/"), &format!("@{server}/"))
 }
 
 /// The length of the server's log, in bytes.
@@ -106,11 +192,12 @@ pub fn log_from(begin: usize) -> String {
     String::from_utf8_lossy(&log[begin..]).into_owned()
 }
 
-/// A connection that belongs to no store.
+/// A connection that belongs to no store, and past PgBouncer.
 ///
 /// # Panics
 /// Where the server does not answer within 30 seconds.
 pub async fn client(address: &str) -> Client {
+    let address = &past_pooler(address);
     let until = Instant::now() + Duration::from_secs(30);
     loop {
         match tokio_postgres::connect(address, NoTls).await {
@@ -128,16 +215,20 @@ pub async fn client(address: &str) -> Client {
     }
 }
 
-/// The address of a new, empty database. None where no PostgreSQL is installed, unless
-/// `MEMHOST_TESTS_NEED_TOOLS` is set.
+/// The address of a new, empty database, by way of PgBouncer where `MEMHOST_TESTS_POOLER` is set.
+/// None where no PostgreSQL is installed, unless `MEMHOST_TESTS_NEED_TOOLS` is set.
 ///
 /// # Panics
 /// Where a tool is needed and missing, or the server does not start.
 pub async fn database() -> Option<String> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let socket = server()?.directory.display().to_string().replace('/', "%2F");
+    let socket = shown(&server()?.directory);
     let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
     let admin = client(&format!("postgres://memhost@{socket}/postgres")).await;
     admin.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
-    Some(format!("postgres://memhost@{socket}/{name}"))
+    let address = format!("postgres://memhost@{socket}/{name}");
+    match std::env::var_os("MEMHOST_TESTS_POOLER") {
+        Some(_) => by_pooler(&address).map(|address| format!("{address}?{UNPREPARED}")),
+        None => Some(address),
+    }
 }

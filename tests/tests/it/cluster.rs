@@ -157,7 +157,7 @@ pub(crate) fn listening(mut command: Command) -> Host {
 }
 
 /// What a program says that ends by itself, and its exit code; -1 if it has to be ended.
-fn ends(mut command: Command) -> (i32, String) {
+pub(crate) fn ends(mut command: Command) -> (i32, String) {
     let piped = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = piped.spawn().unwrap();
     let until = Instant::now() + Duration::from_secs(40);
@@ -188,7 +188,7 @@ pub(crate) fn query(word: &str) -> Value {
 }
 
 /// How many texts with this word are found.
-fn found(at: &Host, word: &str) -> usize {
+pub(crate) fn found(at: &Host, word: &str) -> usize {
     with(&at.fine(QUERY, Some(&query(word))), word)
 }
 
@@ -199,7 +199,7 @@ pub(crate) fn with(answer: &Value, word: &str) -> usize {
 }
 
 /// The names of hosts by what they do, as `memhost cluster list` says it.
-fn states(at: &Host) -> HashMap<String, usize> {
+pub(crate) fn states(at: &Host) -> HashMap<String, usize> {
     let mut command = program();
     command.args(["cluster", "list", "--url", &at.url, "--token", TOKEN, "-o", "json"]);
     let output = command.output().unwrap();
@@ -220,7 +220,7 @@ fn states(at: &Host) -> HashMap<String, usize> {
 
 /// Captures one text after the other at a host until it is told to stop, and notes what was
 /// acknowledged and what was not.
-struct Writer {
+pub(crate) struct Writer {
     stop: Arc<AtomicBool>,
     /// Something for each one that is acknowledged.
     done: Receiver<()>,
@@ -228,17 +228,17 @@ struct Writer {
 }
 
 #[derive(Default)]
-struct Written {
-    acknowledged: Vec<String>,
+pub(crate) struct Written {
+    pub(crate) acknowledged: Vec<String>,
     /// What else was answered.
-    others: Vec<(u16, Value)>,
+    pub(crate) others: Vec<(u16, Value)>,
     /// The longest time that an acknowledged capture took.
     longest: Duration,
 }
 
 impl Writer {
     /// With keys, each capture is sent until it is acknowledged.
-    fn start(url: &str, name: &'static str, with_keys: bool) -> Self {
+    pub(crate) fn start(url: &str, name: &'static str, with_keys: bool) -> Self {
         let (stop, url) = (Arc::new(AtomicBool::new(false)), url.to_owned());
         let stopping = Arc::clone(&stop);
         let (acknowledged, done) = channel();
@@ -278,7 +278,7 @@ impl Writer {
     }
 
     /// Waits until so many more are acknowledged.
-    fn more(&self, count: usize) {
+    pub(crate) fn more(&self, count: usize) {
         self.done.try_iter().for_each(drop);
         for _ in 0..count {
             let next = self.done.recv_timeout(Duration::from_secs(60));
@@ -286,7 +286,7 @@ impl Writer {
         }
     }
 
-    fn stop(self) -> Written {
+    pub(crate) fn stop(self) -> Written {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap()
     }
@@ -309,7 +309,7 @@ pub(crate) fn listed(at: &Host, company: &str) -> HashMap<String, usize> {
 }
 
 /// Every text that was acknowledged is there once.
-fn check_once(at: &Host, acknowledged: &[String]) {
+pub(crate) fn check_once(at: &Host, acknowledged: &[String]) {
     let listed = listed(at, "acme");
     for text in acknowledged {
         assert_eq!(listed.get(text), Some(&1), "{text}");

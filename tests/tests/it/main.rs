@@ -33,6 +33,7 @@ mod cluster_balancer;
 mod cluster_checker;
 mod cluster_homes;
 mod cluster_plugins;
+mod cluster_pooler;
 mod cluster_watch;
 mod company;
 mod company_backup;

@@ -125,6 +125,10 @@ fn a_filter_reads_few_pages_and_sorts_nothing_in_a_large_company() {
         for setting in settings {
             client.batch_execute(&format!("ALTER DATABASE {name} SET {setting}")).await.unwrap();
         }
+        // A session of a pooler goes on with the settings that it began with.
+        let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                   WHERE datname = current_database() AND pid <> pg_backend_pid()";
+        client.batch_execute(end).await.unwrap();
         let store = server::open(&address, 0).await;
         let big = company("big");
         let middle = BEGIN_US + rows / 2 * STEP_US;

@@ -320,7 +320,8 @@ fn a_host_whose_lease_has_ended_is_replaced() {
 fn an_outage_of_the_database_moves_nothing() {
     server::runtime().block_on(async {
         let Some(address) = server::database().await else { return };
-        let (base, name) = address.rsplit_once('/').unwrap();
+        let direct = server::direct(&address);
+        let (base, name) = direct.rsplit_once('/').unwrap();
         let (first, second) = (join(&address, "first").await, join(&address, "second").await);
         let term = first.take(group()).await.unwrap().unwrap();
         until(&second, |leader| leader.token == term.token).await;

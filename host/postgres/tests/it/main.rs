@@ -8,6 +8,7 @@ mod homes;
 mod hosts;
 mod lanes;
 mod model;
+mod pooler;
 mod proxy;
 mod server;
 mod steps;
