@@ -14,8 +14,8 @@ use crate::hash::hash;
 /// The most records of a page.
 const PAGE_RECORDS: usize = 16;
 /// A page that has this many bytes takes no further record; one long record may have a larger page
-/// to itself. Every write rewrites a page: with 64 records in each, index pages were a third of what
-/// a database with a log of its changes wrote.
+/// to itself. Every write rewrites a page: pages of 64 records were a third of what a database with
+/// a log of its changes wrote.
 const PAGE_BYTES: usize = 2 << 10;
 const NO_PAGE: u32 = u32::MAX;
 
