@@ -1,5 +1,5 @@
-//! Keeps what other hosts change current in memory: tokens of operators, which every host knows.
-//! Whatever else is in memory belongs to companies, and only their home changes it.
+//! Reads operators' tokens again where another host has changed them: each host has all of them in
+//! memory. All else that is in memory belongs to companies, and only their home changes it.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
--- An index of arrays has an entry for an empty array, too, and most operations have no issue, run or record: each cost
--- every operation WAL, space, and a part of what VACUUM reads.
+-- An index of arrays has an entry for an empty array, too. Most operations have no issue, run or record, so most entries
+-- were of no use, and cost WAL, space and time of VACUUM.
 DROP INDEX operations_issues, operations_runs, operations_records;
 CREATE INDEX operations_issues ON operations USING gin (issues) WITH (gin_pending_list_limit = 256)
     WHERE issues <> '{}';
@@ -8,8 +8,8 @@ CREATE INDEX operations_runs ON operations USING gin (runs) WITH (gin_pending_li
 CREATE INDEX operations_records ON operations USING gin (records) WITH (gin_pending_list_limit = 256)
     WHERE records <> '{}';
 
--- An index over an expression of `value` made each change of any row write all of its index entries anew. A column that
--- stays the same does not. The table is written once for it.
+-- PostgreSQL writes all index entries of a changed row anew if an index uses a changed column, and these two used `value`.
+-- Columns of their own stay the same when a value changes. Adding them rewrites the table once.
 DROP INDEX entries_token, entries_token_before;
 ALTER TABLE entries
     ADD COLUMN token text GENERATED ALWAYS AS (CASE WHEN kind = 7

@@ -24,12 +24,12 @@ impl<T: Typed + ToSql + Sync> Value for T {
     }
 }
 
-/// What is sent as one type.
+/// A Rust type whose values have one SQL type.
 pub(crate) trait Typed {
     const TYPE: Type;
 }
 
-/// What several of are sent as an array.
+/// The same for arrays: the SQL type of several values of a Rust type.
 pub(crate) trait Element {
     const ARRAY: Type;
 }

@@ -161,7 +161,7 @@ fn shown(directory: &Path) -> String {
 pub fn by_pooler(address: &str) -> Option<String> {
     let (server, pooler) = (server()?, pooler()?);
     let front = format!("@{}/", shown(&server.directory));
-    let address = past_pooler(address);
+    let address = direct(address);
     assert!(address.contains(&front), "{address} is not of these tests");
     Some(address.replace(&front, &format!("@{}/", shown(&pooler.directory))))
 }
@@ -169,7 +169,8 @@ pub fn by_pooler(address: &str) -> Option<String> {
 /// The parameter that an address by way of PgBouncer needs.
 pub const UNPREPARED: &str = "prepared=false";
 
-fn past_pooler(address: &str) -> String {
+/// The address of a database past PgBouncer.
+pub fn direct(address: &str) -> String {
     let address = address.trim_end_matches(&format!("?{UNPREPARED}"));
     let server = server().map(|server| shown(&server.directory)).unwrap_or_default();
     address.replace(&format!("@{server}%2Fpooler/"), &format!("@{server}/"))
@@ -197,7 +198,7 @@ pub fn log_from(begin: usize) -> String {
 /// # Panics
 /// Where the server does not answer within 30 seconds.
 pub async fn client(address: &str) -> Client {
-    let address = &past_pooler(address);
+    let address = &direct(address);
     let until = Instant::now() + Duration::from_secs(30);
     loop {
         match tokio_postgres::connect(address, NoTls).await {

@@ -63,17 +63,17 @@ impl Balancer {
             .spawn()
             .unwrap();
         let log = BufReader::new(child.stdout.take().unwrap());
-        let (send, servers) = channel();
+        let (tell, servers) = channel();
         std::thread::spawn(move || {
             for line in log.lines().map_while(Result::ok).filter(|line| line.contains("/runtime/"))
             {
                 let server = line.split_once(" host=").and_then(|(_, rest)| rest.split(' ').next());
-                let _ = send.send(server.unwrap_or(&line).to_owned());
+                let _ = tell.send(server.unwrap_or(&line).to_owned());
             }
         });
         let balancer = Self { child, url: format!("http://{address}"), servers };
         wait_for("HAProxy answers", || {
-            matches!(crate::cluster::send(&balancer.url, "/healthz", None, None), Some((200, _)))
+            matches!(send(&balancer.url, "/healthz", None, None), Some((200, _)))
         });
         balancer
     }
@@ -106,7 +106,10 @@ fn home(asked: &Host, company: &str) -> Option<String> {
 #[test]
 fn haproxy_learns_which_host_serves_a_company_and_forgets_a_host_that_ends() {
     let found = memhost_tests::needed(
-        Command::new("haproxy").arg("-v").output().map_err(|_| "HAProxy is not installed"),
+        Command::new("haproxy")
+            .arg("-v")
+            .output()
+            .map_err(|_| "no HAProxy; `apt-get install haproxy` installs it"),
     );
     let (Some(_), Some(cluster)) = (found, Cluster::new()) else { return };
     let mut hosts: Vec<(String, Host)> = ["a", "b", "c"]

@@ -2,11 +2,12 @@
 
 use std::sync::OnceLock;
 
-use memhost_postgres::testing::UNPREPARED;
 use memhost_postgres::{PostgresOptions, PostgresStore};
 use tokio::runtime::Runtime;
 
-pub(crate) use memhost_postgres::testing::{by_pooler, client, database, log_from, log_len};
+pub(crate) use memhost_postgres::testing::{
+    by_pooler, client, database, direct, log_from, log_len,
+};
 
 /// The runtime of all connections of these tests.
 pub(crate) fn runtime() -> &'static Runtime {
@@ -14,11 +15,6 @@ pub(crate) fn runtime() -> &'static Runtime {
     RUNTIME.get_or_init(|| {
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
     })
-}
-
-/// A database past PgBouncer.
-pub(crate) fn direct(address: &str) -> String {
-    address.trim_end_matches(&format!("?{UNPREPARED}")).replace("%2Fpooler/", "/")
 }
 
 pub(crate) async fn open(address: &str, company_bytes: u64) -> PostgresStore {

@@ -282,7 +282,7 @@ fn unread(why: &str) -> Problem {
     Problem::new(ProblemCode::UnreadableBody, detail)
 }
 
-/// An answer, with the host that has given it, which other hosts reach at this URL.
+/// Adds to an answer which host has given it: the one that other hosts reach at this URL.
 fn with_home(mut response: Response<Body>, url: Option<&str>) -> Response<Body> {
     let authority = url.and_then(|url| url.split_once("://")).map(|(_, authority)| authority);
     let home = authority.and_then(|home| HeaderValue::from_str(home.trim_end_matches('/')).ok());

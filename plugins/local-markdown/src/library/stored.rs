@@ -17,8 +17,8 @@ const VERSION: u32 = 6;
 const HEAD: &[u8] = b"head";
 const PAGE: &[u8] = b"page/";
 const FOLDER: &[u8] = b"folder/";
-/// How many records of an ordinary length are in a page.
-const FEW: usize = 4;
+/// About how many records a page has. The index makes room for so many.
+const USUAL_IN_PAGE: usize = 4;
 /// A batch is applied when it has this many bytes; one page more may still come in.
 const BATCH_BYTES: usize = 4 << 20;
 const BATCH_WRITES: usize = 1_000;
@@ -63,7 +63,7 @@ impl Library {
         if (head.version, head.language) != (VERSION, self.language) {
             return Ok(Err("the stored one is of another version or language".to_owned()));
         }
-        self.index = Index::expecting(head.pages as usize * FEW);
+        self.index = Index::expecting(head.pages as usize * USUAL_IN_PAGE);
         let mut number = 0_u32;
         for entry in storage::scan(PAGE) {
             let (key, page) = entry?;
