@@ -202,6 +202,9 @@ fn a_filter_reads_few_pages_and_sorts_nothing_in_a_large_company() {
                 }
             }
             assert!(pages > 0, "{name}: no plan is in the log");
+            let index = format!("operations_{name}s");
+            let reads_it = plans.iter().any(|plan| plan.to_string().contains(&index));
+            assert!(is_in_order || reads_it, "{name}: the index of arrays is not read: {plans:?}");
             let mut times = Vec::new();
             for _ in 0..100 {
                 let begin = Instant::now();
