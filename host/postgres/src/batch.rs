@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::company::RowKey;
 use crate::connect::Address;
 use crate::facets::Facets;
+use crate::group::{BITS_BELOW_TIMELINE, TIMELINE};
 use crate::item::{Item, Record, Replaces, Row};
 
 /// The rows of a batch, each once: what was written last.
@@ -109,9 +110,16 @@ const BEGIN: &str = "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin =
                      SET LOCAL enable_mergejoin = off; SET LOCAL lock_timeout = '5s'; \
                      SET LOCAL idle_in_transaction_session_timeout = '2s'";
 
-const FENCE: &str = "SELECT h.company FROM unnest($1::bigint[], $2::bigint[]) AS w(company, token) \
-     JOIN homes h ON h.company = w.company AND h.token = w.token AND h.host = $3 \
-     ORDER BY h.company FOR SHARE OF h";
+/// The token of a group must be of the database's timeline, too: what its home has in memory may be
+/// built on what a standby had not received before it was promoted.
+fn fence_sql() -> String {
+    format!(
+        "SELECT h.company FROM unnest($1::bigint[], $2::bigint[]) AS w(company, token) \
+         JOIN homes h ON h.company = w.company AND h.token = w.token AND h.host = $3 \
+         WHERE h.company > 0 OR h.token >> {BITS_BELOW_TIMELINE} = (SELECT {TIMELINE}) \
+         ORDER BY h.company FOR SHARE OF h"
+    )
+}
 
 /// Rows and records are counted with the bytes in front of their keys.
 const HELD: &str = "UPDATE companies c SET held = greatest(0, c.held + d.more) FROM (\
@@ -177,7 +185,7 @@ impl Statements {
     async fn prepare(client: &Client) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
             begin: BEGIN.to_owned(),
-            fence: client.prepare(FENCE).await?,
+            fence: client.prepare(&fence_sql()).await?,
             held: client.prepare(HELD).await?,
             put: client.prepare(PUT).await?,
             delete: client.prepare(DELETE).await?,

@@ -20,7 +20,7 @@ use uuid::Uuid;
 use crate::connect::{self, Address};
 use crate::database::Database;
 use crate::error::{OpenError, PATIENCE, failed, no_answer, said};
-use crate::group::{Group, Term, assigned};
+use crate::group::{BITS_BELOW_TIMELINE, Group, TIMELINE, Term, assigned};
 use crate::heartbeat::{Agreed, Heartbeat, Home, JoinOptions, Seen};
 use crate::lease::HostLease;
 use crate::shelf::Shelf;
@@ -232,7 +232,7 @@ impl Membership {
         database: &str,
         counts: (usize, usize),
     ) -> Result<Arc<Database>, OpenError> {
-        Database::open(database, self.id, counts).await
+        Database::open(database, self.id, counts, Arc::clone(&self.lease)).await
     }
 
     /// The hosts that groups are given to, this one included unless it takes none.
@@ -352,11 +352,14 @@ impl Membership {
                      ON CONFLICT (company) DO NOTHING";
         client.execute(first, &[&row, &Uuid::nil()]).await.map_err(&taking)?;
         // Waits for transactions of the former home: each of them holds this row.
-        let take = "UPDATE homes h SET host = $1, token = h.token + 1 \
-                    WHERE h.company = $2 AND h.token = $3 AND NOT EXISTS (\
-                      SELECT 1 FROM hosts o WHERE o.id = h.host AND o.id <> $1 \
-                      AND o.expires_at > clock_timestamp()) RETURNING h.token";
-        let taken = client.query_opt(take, &[&self.id, &row, &token]).await;
+        let take = format!(
+            "UPDATE homes h SET host = $1, \
+               token = greatest(h.token, {TIMELINE} << {BITS_BELOW_TIMELINE}) + 1 \
+             WHERE h.company = $2 AND h.token = $3 AND NOT EXISTS (\
+               SELECT 1 FROM hosts o WHERE o.id = h.host AND o.id <> $1 \
+               AND o.expires_at > clock_timestamp()) RETURNING h.token"
+        );
+        let taken = client.query_opt(&take, &[&self.id, &row, &token]).await;
         let Some(row) = taken.map_err(&taking)? else { return Ok(None) };
         let term = Term { host: self.id, token: row.get(0), group };
         self.lease.begin(term);

@@ -47,15 +47,15 @@ pub(crate) fn capture(company: &str, text: &str) -> Value {
     })
 }
 
-fn captured(at: &Host, company: &str, text: &str) {
+pub(crate) fn captured(at: &Host, company: &str, text: &str) {
     at.fine(&capture_path(company), Some(&capture(company, text)));
 }
 
-fn found(at: &Host, company: &str, word: &str) -> usize {
+pub(crate) fn found(at: &Host, company: &str, word: &str) -> usize {
     with(&at.fine(&query_path(company), Some(&query(company, word))), word)
 }
 
-fn cli(at: &Host, args: &[&str]) -> Value {
+pub(crate) fn cli(at: &Host, args: &[&str]) -> Value {
     let mut command: Command = program();
     let output = command.args(args).args(["--url", &at.url, "--token", TOKEN, "-o", "json"]);
     let output = output.output().unwrap();
@@ -73,7 +73,7 @@ fn groups(at: &Host) -> Vec<u64> {
 }
 
 /// Waits until so many hosts have their share of the groups.
-fn spread(at: &Host, hosts: usize) {
+pub(crate) fn spread(at: &Host, hosts: usize) {
     let least = 16 / u64::try_from(hosts).unwrap() - 1;
     wait_for("each host has its share", || {
         let all = groups(at);
