@@ -92,8 +92,8 @@ fn what_was_acknowledged_is_there_after_a_standby_was_promoted() {
             more(30);
             let begun = Instant::now();
             match round % 2 {
-                0 => pair.primary.kill(),
-                _ => pair.primary.fall_silent(),
+                0 => pair.primary.fall_silent(),
+                _ => pair.primary.kill(),
             }
             pair.promote();
             pair.until_taken(&pair.standby);
