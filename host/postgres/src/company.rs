@@ -130,7 +130,8 @@ impl Company {
         Self { id, name, token, term, lane, state: Mutex::default() }
     }
 
-    /// Begins to read: what is in memory now stays there, at least until this reader has ended.
+    /// Begins to read: what waits in memory now stays there, at least until this reader has ended.
+    /// What is there and committed may go with the readers before, and is in the database.
     pub(crate) fn read(self: &Arc<Self>) -> Reading {
         let mut state = self.state.lock();
         let number = state.next_reader;
@@ -230,6 +231,11 @@ impl State {
         let (number, item) = (operation.id.sequence(), part.item);
         let waiting = WaitingOperation { item, is_committed: false, operation };
         self.operations.insert(number, waiting);
+    }
+
+    /// Whether a row waits for its commit. Every other one must be asked for in the database.
+    pub(crate) fn waits(&self, key: &RowKey) -> bool {
+        self.rows.get(key).is_some_and(|row| !row.is_committed)
     }
 
     /// Hides the rows of a kind below a prefix.
@@ -340,11 +346,13 @@ mod tests {
         first.settle(vec![key.clone()], None, (true, None));
         let late = company.read();
         assert_eq!(seen().as_deref(), Some(&b"1"[..]));
+        assert!(!company.state.lock().waits(&key), "the late reader must ask the database");
         drop(early);
         assert!(seen().is_none(), "the late reader finds it in the database");
         drop(late);
         // What was overwritten meanwhile stays until it is committed itself.
         let (older, newer) = (write(b"2"), write(b"3"));
+        assert!(company.state.lock().waits(&key));
         older.settle(vec![key.clone()], None, (true, None));
         assert_eq!(seen().as_deref(), Some(&b"3"[..]));
         newer.settle(vec![key.clone()], None, (false, None));

@@ -150,8 +150,7 @@ impl Partition {
             changes.keys().map(|key| (home.id, self.key(key))).collect();
         let wanted: Vec<usize> = {
             let state = home.state.lock();
-            let waits = |at: &usize| state.rows.contains_key(&places[*at].1);
-            (0..places.len()).filter(|at| !waits(at)).collect()
+            (0..places.len()).filter(|at| !state.waits(&places[*at].1)).collect()
         };
         // The value is compared for a condition. For the others their lengths will do.
         let mut stored = None;

@@ -153,7 +153,7 @@ pub(crate) fn check_length(key: &[u8]) -> Result<(), StoreError> {
 /// The places of rows that only the database has.
 fn not_waiting(homes: &BTreeMap<i64, Arc<Company>>, places: &[(i64, RowKey)]) -> Vec<usize> {
     let waits = |(company, key): &(i64, RowKey)| {
-        homes.get(company).is_some_and(|home| home.state.lock().rows.contains_key(key))
+        homes.get(company).is_some_and(|home| home.state.lock().waits(key))
     };
     places.iter().enumerate().filter(|(_, place)| !waits(place)).map(|(at, _)| at).collect()
 }

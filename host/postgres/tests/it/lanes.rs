@@ -87,6 +87,39 @@ attack!(a_slow_read_of_one_company_does_not_hold_up_the_writes_of_others, addres
     assert_eq!(count, 2, "the other company's write waited for the reader");
 });
 
+// A committed row leaves memory with the readers that began before its commit, and whoever compares
+// it may be asking the database for other rows then.
+attack!(a_row_that_leaves_memory_while_it_is_compared_is_not_missed, address, {
+    let store = opened(&address, 1).await;
+    wrote(&store, "acme").await;
+    let partition = company_key(&company("acme"), b"aaaaaaaaaaaaaaaa");
+    let storage = store.binding_storage(&partition, size(1_000, 10)).await.unwrap();
+    let (early, late) = (server::client(&address).await, server::client(&address).await);
+    let watching = server::client(&address).await;
+    early.batch_execute("BEGIN; LOCK TABLE operations IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    let reading = tokio::spawn({
+        let store = store.clone();
+        async move {
+            let filter = OperationFilter { keeps_text: true, ..OperationFilter::default() };
+            store.operations(&company("acme"), &filter, None, 10).await
+        }
+    });
+    wait_for_locks(&watching, 1).await;
+    storage.apply(vec![put(b"k", b"v")]).await.unwrap();
+    let sql = "SELECT 1 FROM entries WHERE kind = 100";
+    while watching.query(sql, &[]).await.unwrap().is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    late.batch_execute("BEGIN; LOCK TABLE entries IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    let swapping =
+        tokio::spawn(async move { storage.compare_and_swap(b"k", None, Some(b"w")).await });
+    wait_for_locks(&watching, 2).await;
+    early.batch_execute("COMMIT").await.unwrap();
+    reading.await.unwrap().unwrap();
+    late.batch_execute("COMMIT").await.unwrap();
+    assert!(!swapping.await.unwrap().unwrap(), "it was compared with nothing");
+});
+
 attack!(what_cannot_be_written_within_ten_seconds_is_given_up, address, {
     let store = opened(&address, 1).await;
     let innocent = op(&store, "innocent", Outcome::Succeeded).await;

@@ -14,7 +14,6 @@ use crate::cluster::{Cluster, Host, TOKEN, send, send_with};
 use crate::cluster_homes::{capture, capture_path, company, query_path, spread, wait_for};
 use crate::late::LateSocket;
 
-static DB: Mutex<String> = Mutex::new(String::new());
 /// How long hosts have trouble in the usual run.
 const SECONDS: u64 = 14;
 /// The company with the budget.
@@ -203,7 +202,6 @@ fn counted(names: impl Iterator<Item = String>) -> BTreeMap<String, usize> {
 #[test]
 fn nothing_succeeds_twice_is_overspent_or_works_when_revoked_whatever_happens_to_hosts() {
     let Some(cluster) = Cluster::new() else { return };
-    *DB.lock().unwrap() = cluster.database.clone();
     let sockets = HOSTS.map(|_| LateSocket::new(&cluster.database));
     for name in HOSTS {
         let plugins = cluster.path(name).join("plugins");
@@ -304,20 +302,6 @@ fn check_work(at: &Host, number: usize, noted: &Noted) {
         assert!(hooks.contains_key(&id), "{id} was taken and has no delivery");
         let tries = captured.iter().filter(|one| one["hook"]["hookId"].to_string() == id);
         let tries: Vec<_> = tries.collect();
-        if delivered.get(&id) != Some(&1) {
-            let them = all(at, &deliveries);
-            let them: Vec<_> = them.iter().filter(|one| one["hook"]["hookId"].to_string() == id).collect();
-            eprintln!("DELIVERIES {them:#?}");
-            let db = DB.lock().unwrap().clone();
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(async {
-                let client = memhost_postgres::testing::client(&db).await;
-                for row in client.query("SELECT o.number, o.home_token, o.id::text, o.outcome, o.kind, o.started_us, coalesce(o.hook,'-') FROM operations o JOIN companies c ON c.id = o.company WHERE c.name = $1 ORDER BY number", &[&name]).await.unwrap() {
-                    let id: String = row.get(2);
-                    eprintln!("OP {} {} {} {} {} {} {}", row.get::<_, i64>(0), row.get::<_, i64>(1), id, row.get::<_, String>(3), row.get::<_, String>(4), row.get::<_, i64>(5), row.get::<_, String>(6));
-                }
-            });
-        }
         assert_eq!(delivered.get(&id), Some(&1), "deliveries of {id}: {tries:#?}");
     }
 }
