@@ -134,6 +134,36 @@ fn a_host_that_was_replaced_writes_nothing() {
     });
 }
 
+/// A standby that was promoted has the row of a home that knows more than the standby. The home takes
+/// the group again before it writes.
+#[test]
+fn a_host_writes_nothing_in_a_term_of_another_timeline() {
+    server::runtime().block_on(async {
+        let Some(address) = server::database().await else { return };
+        let host = join(&address, "host").await;
+        let mut term = host.take(group()).await.unwrap().unwrap();
+        let timeline = term.token >> 32;
+        assert!(timeline > 0 && term.is_before(timeline + 1) && !term.is_before(timeline));
+        // As if it had begun on the timeline before.
+        term.token -= 1 << 32;
+        let client = server::client(&address).await;
+        let old = "UPDATE homes SET token = token - (1::bigint << 32) WHERE company < 0";
+        client.batch_execute(old).await.unwrap();
+        let home = until(&host, |home| home.token == term.token).await;
+        assert!(home.is_me && host.should_take(group()) && !host.lease().holds(term));
+        let store = open(&address, term).await;
+        let refused = memhost_store::write(&store, &[event("acme", b"1")]).await;
+        assert!(matches!(refused, Err(StoreError::NotHome { .. })), "{refused:?}");
+        let again = host.take(group()).await.unwrap().unwrap();
+        assert!(again.token > term.token && again.token >> 32 == timeline);
+        let store = open(&address, again).await;
+        let key = memhost_store::company_key(&company("acme"), b"a");
+        assert_eq!(store.get(Table::Events, &key).await.unwrap(), None);
+        memhost_store::write(&store, &[event("acme", b"2")]).await.unwrap();
+        host.leave().await;
+    });
+}
+
 /// The same process may lead again: what its first term has left in flight does not count as what
 /// the second one writes.
 #[test]

@@ -130,23 +130,25 @@ impl Clients<'_> {
 
     /// Makes tokens, revokes each of them at some host, and tries it at all.
     fn revoke(&self, is_operators: bool) {
-        let name = company(0);
-        let (tokens, used, body) = match is_operators {
-            true => {
-                ("/control/v1/tokens".to_owned(), "/control/v1/companies".to_owned(), "operator")
-            }
-            false => {
-                (control(&name, "tokens"), control(&name, "bindings"), "company_administrator")
-            }
+        // An operator's is known at the homes of all companies.
+        let (tokens, role, companies) = match is_operators {
+            true => ("/control/v1/tokens".to_owned(), "operator", 0..=SPENDS),
+            false => (control(&company(0), "tokens"), "company_administrator", 0..=0),
         };
-        let body = json!({"name": "t", "role": body});
+        let body = json!({"name": "t", "role": role});
+        let used: Vec<String> =
+            companies.map(|number| control(&company(number), "bindings")).collect();
+        let uses: Vec<(usize, &String)> =
+            (0..HOSTS.len()).flat_map(|host| used.iter().map(move |path| (host, path))).collect();
         while self.goes_on() {
             let Some(made) = self.does(&tokens, &body, None) else { continue };
             let (value, id) = (made["value"].as_str().unwrap(), made["id"].as_str().unwrap());
-            let of = |number| send_with(value, &self.url(number), &used, None, None);
-            let works = || (0..HOSTS.len()).all(|host| of(host).is_some_and(|it| it.0 == 200));
+            let works = |(host, path): &(usize, &String)| {
+                let answer = send_with(value, &self.url(*host), path, None, None);
+                matches!(answer, Some((200..300, _)))
+            };
             let until = Instant::now() + Duration::from_secs(3);
-            while !works() && Instant::now() < until {}
+            while !uses.iter().all(works) && Instant::now() < until {}
             let path = format!("{tokens}/{id}");
             let is_revoked = (0..).take_while(|_| self.goes_on()).any(|number| {
                 let done = delete(&self.url(number), &path);
@@ -156,8 +158,7 @@ impl Clients<'_> {
                 return;
             }
             std::thread::sleep(REVOKED_WITHIN);
-            let works = |host: &usize| matches!(of(*host), Some((200..300, _)));
-            let still: Vec<usize> = (0..HOSTS.len()).filter(works).collect();
+            let still: Vec<_> = uses.iter().filter(|one| works(one)).collect();
             let mut noted = self.noted.lock().unwrap();
             noted.revoked += 1;
             if !still.is_empty() {
