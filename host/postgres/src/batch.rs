@@ -10,6 +10,7 @@ use crate::ask::{self, Kept, Value, Way};
 use crate::company::RowKey;
 use crate::connect::Address;
 use crate::facets::Facets;
+use crate::group::{BITS_BELOW_TIMELINE, TIMELINE};
 use crate::item::{Item, Record, Replaces, Row};
 
 /// The rows of a batch, each once: what was written last.
@@ -116,9 +117,16 @@ const SYNCHRONOUS: &str = "; SET LOCAL synchronous_commit = on";
 const SYNCHRONOUS_IF_OFF: &str = "; SELECT set_config('synchronous_commit', 'on', true) \
                                   WHERE current_setting('synchronous_commit') = 'off'";
 
-const FENCE: &str = "SELECT h.company FROM unnest($1::bigint[], $2::bigint[]) AS w(company, token) \
-     JOIN homes h ON h.company = w.company AND h.token = w.token AND h.host = $3 \
-     ORDER BY h.company FOR SHARE OF h";
+/// The token of a group must be of the database's timeline, too: what its home has in memory may be
+/// built on what a standby had not received before it was promoted.
+fn fence_sql() -> String {
+    format!(
+        "SELECT h.company FROM unnest($1::bigint[], $2::bigint[]) AS w(company, token) \
+         JOIN homes h ON h.company = w.company AND h.token = w.token AND h.host = $3 \
+         WHERE h.company > 0 OR h.token >> {BITS_BELOW_TIMELINE} = (SELECT {TIMELINE}) \
+         ORDER BY h.company FOR SHARE OF h"
+    )
+}
 
 /// Rows and records are counted with the bytes in front of their keys.
 const HELD: &str = "UPDATE companies c SET held = greatest(0, c.held + d.more) FROM (\
@@ -184,7 +192,7 @@ impl Statements {
     async fn keep(way: Way, client: &Client) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
             begin: BEGIN.to_owned(),
-            fence: way.keep(client, FENCE).await?,
+            fence: way.keep(client, fence_sql()).await?,
             held: way.keep(client, HELD).await?,
             put: way.keep(client, PUT).await?,
             delete: way.keep(client, DELETE).await?,

@@ -11,7 +11,8 @@ use memhost_ports::Clock;
 
 /// The database's time, as the last heartbeat found it, with what has passed since. It does not
 /// follow this machine's clock when somebody sets it, and it never falls: where the database's
-/// clock does, it stands still until that has caught up.
+/// clock does, it stands still until that has caught up. Nor is it before the last operation of a
+/// company that this host has taken over.
 pub struct DatabaseClock {
     lease: Arc<HostLease>,
     /// Randomness, and the time before the first heartbeat.
@@ -70,6 +71,17 @@ mod tests {
         lease.found_time(crate::lease::now(), 1_500_000_000);
         assert!(clock.now() >= before, "it fell with the database's");
         assert_eq!(clock.random(), 7);
+        // Nobody need have asked for the time before it fell.
+        let lease = Arc::<HostLease>::default();
+        lease.found_time(crate::lease::now(), 2_000_000_000);
+        lease.found_time(crate::lease::now(), 1_500_000_000);
+        let clock = DatabaseClock::new(Arc::clone(&lease), Arc::new(Late));
+        assert!(clock.now().as_second() >= 2_000, "{}", clock.now());
+        // What another host has written is not later, unless its time was quite wrong.
+        lease.reach(4_000_000_000);
+        assert_eq!(clock.now().as_second(), 4_000);
+        lease.reach(400_000_000_000);
+        assert_eq!(clock.now().as_second(), 4_000);
         // An answer that took long says little about the time.
         let lease = Arc::<HostLease>::default();
         lease.found_time(crate::lease::now().saturating_sub(5_000_000_000), 2_000_000_000);

@@ -8,9 +8,9 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::runtime::Handle;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 use tokio_postgres::{Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -41,7 +41,10 @@ const PREPARED: &str = "prepared";
 /// Where the database is, and how its certificate is checked.
 #[derive(Clone)]
 pub(crate) struct Address {
-    config: Config,
+    /// What is said of all servers.
+    first: Config,
+    /// Each server. Of several, one is the primary.
+    servers: Vec<Config>,
     tls: Option<MakeRustlsConnect>,
     pub(crate) way: Way,
     /// The tasks of connections live here, whoever asks for one.
@@ -51,7 +54,8 @@ pub(crate) struct Address {
 impl Address {
     /// Reads `postgres://USER:PASSWORD@HOST/DATABASE?sslmode=…&sslrootcert=FILE&prepared=false`.
     /// Without TLS only a socket, or what says `sslmode=disable`; otherwise the server's
-    /// certificate is verified, against the public authorities or those of the file.
+    /// certificate is verified, against the public authorities or those of the file. Of several
+    /// hosts, the one that takes writes is used.
     pub(crate) fn parse(text: &str) -> Result<Self, OpenError> {
         let (text, roots) = without_parameter(text, ROOTS);
         let (text, prepared) = without_parameter(&text, PREPARED);
@@ -60,29 +64,33 @@ impl Address {
             Some("false") => Way::Unnamed,
             Some(other) => return Err(OpenError::Prepared(other.to_owned())),
         };
-        let mut config: Config = text
-            .parse()
-            .map_err(|error: tokio_postgres::Error| OpenError::Address(said(&error)))?;
-        config
-            .connect_timeout(CONNECT_WITHIN)
-            .tcp_user_timeout(SILENT_FOR)
-            .application_name("memhost");
-        let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
-        let tls = match config.get_ssl_mode() {
-            SslMode::Disable => None,
-            _ if is_local => None,
-            _ => {
-                config.ssl_mode(SslMode::Require);
-                Some(tls(roots.as_deref())?)
+        let wrong = |error: tokio_postgres::Error| OpenError::Address(said(&error));
+        let first: Config = text.parse().map_err(wrong)?;
+        let is_local = first.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
+        let needs_tls = !is_local && first.get_ssl_mode() != SslMode::Disable;
+        let mut servers = Vec::new();
+        for text in each_host(&text) {
+            let mut server: Config = text.parse().map_err(wrong)?;
+            server
+                .connect_timeout(CONNECT_WITHIN)
+                .tcp_user_timeout(SILENT_FOR)
+                .application_name("memhost");
+            if first.get_hosts().len() > 1 {
+                server.target_session_attrs(TargetSessionAttrs::ReadWrite);
             }
-        };
-        Ok(Self { config, tls, way, tasks: Handle::current() })
+            if needs_tls {
+                server.ssl_mode(SslMode::Require);
+            }
+            servers.push(server);
+        }
+        let tls = needs_tls.then(|| tls(roots.as_deref())).transpose()?;
+        Ok(Self { first, servers, tls, way, tasks: Handle::current() })
     }
 
     /// The host and the database, for messages.
     pub(crate) fn shown(&self) -> String {
         let hosts: Vec<_> = self
-            .config
+            .first
             .get_hosts()
             .iter()
             .map(|host| match host {
@@ -90,36 +98,53 @@ impl Address {
                 Host::Unix(path) => path.display().to_string(),
             })
             .collect();
-        format!("{} at {}", self.config.get_dbname().unwrap_or("postgres"), hosts.join(","))
+        format!("{} at {}", self.first.get_dbname().unwrap_or("postgres"), hosts.join(","))
     }
 
     /// A connection of its own, and the task that drives it until its client is dropped.
     pub(crate) async fn connect(&self) -> Result<(Client, JoinHandle<()>), tokio_postgres::Error> {
-        let (config, tls, tasks) = (self.config.clone(), self.tls.clone(), self.tasks.clone());
-        let made = self.tasks.spawn(async move {
-            match tls {
-                Some(tls) => {
-                    let (client, connection) = config.connect(tls).await?;
-                    Ok((client, tasks.spawn(drive(connection))))
+        // All servers are asked at a time: one that is gone may say nothing for long.
+        let mut asked = JoinSet::<Result<_, tokio_postgres::Error>>::new();
+        for server in &self.servers {
+            let (config, tls, tasks) = (server.clone(), self.tls.clone(), self.tasks.clone());
+            let connecting = async move {
+                match tls {
+                    Some(tls) => {
+                        let (client, connection) = config.connect(tls).await?;
+                        Ok((client, tasks.spawn(drive(connection))))
+                    }
+                    None => {
+                        let (client, connection) = config.connect(NoTls).await?;
+                        Ok((client, tasks.spawn(drive(connection))))
+                    }
                 }
-                None => {
-                    let (client, connection) = config.connect(NoTls).await?;
-                    Ok((client, tasks.spawn(drive(connection))))
-                }
+            };
+            asked.spawn_on(connecting, &self.tasks);
+        }
+        let mut refused = None;
+        while let Some(answered) = asked.join_next().await {
+            match answered {
+                Ok(Ok(connection)) => return Ok(connection),
+                // What a server says of itself tells more than that it takes no writes.
+                Ok(Err(error)) => match &refused {
+                    Some(_) if error.as_db_error().is_none() => {}
+                    _ => refused = Some(error),
+                },
+                Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+                Err(_) => {}
             }
-        });
-        match made.await {
-            Ok(connection) => connection,
-            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        }
+        match refused {
+            Some(error) => Err(error),
             // The runtime ends, and whoever asks with it.
-            Err(_) => std::future::pending().await,
+            None => std::future::pending().await,
         }
     }
 
     /// Connections for reading, at most so many.
     pub(crate) fn pool(&self, most: usize) -> Result<Pool, OpenError> {
         let config = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = Manager::from_connect(self.config.clone(), Connecting(self.clone()), config);
+        let manager = Manager::from_connect(self.first.clone(), Connecting(self.clone()), config);
         Pool::builder(manager)
             .max_size(most)
             .runtime(Runtime::Tokio1)
@@ -148,6 +173,16 @@ impl Connect for Connecting {
 /// Whoever uses the connection is told where it breaks.
 async fn drive(connection: impl Future<Output = Result<(), tokio_postgres::Error>>) {
     let _ = connection.await;
+}
+
+/// An address for each host that an address names: `postgres://USER@A,B/DATABASE`.
+fn each_host(text: &str) -> Vec<String> {
+    let alone = || vec![text.to_owned()];
+    let Some((scheme, rest)) = text.split_once("://") else { return alone() };
+    let (place, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    let (user, hosts) = place.rsplit_once('@').map_or(("", place), |(user, hosts)| (user, hosts));
+    let user = if user.is_empty() { String::new() } else { format!("{user}@") };
+    hosts.split(',').map(|host| format!("{scheme}://{user}{host}{rest}")).collect()
 }
 
 /// An address without one of its parameters, and that parameter's value.
@@ -314,6 +349,24 @@ mod tests {
             ("postgres://a/b".to_owned(), Some("x".to_owned()))
         );
         assert_eq!(taken("postgres://a/b?sslrootcert").1.as_deref(), Some(""));
+    }
+
+    #[tokio::test]
+    async fn each_host_of_an_address_is_a_server_that_must_take_writes() {
+        assert_eq!(
+            each_host("postgres://u:a%2Cb@one:1,two:2/m?x=y,z"),
+            ["postgres://u:a%2Cb@one:1/m?x=y,z", "postgres://u:a%2Cb@two:2/m?x=y,z"]
+        );
+        assert_eq!(each_host("postgres://one,two"), ["postgres://one", "postgres://two"]);
+        assert_eq!(each_host("host=one"), ["host=one"]);
+        let several = Address::parse("postgres://u@one:1,two/m?sslmode=disable").unwrap();
+        let ports: Vec<_> = several.servers.iter().map(Config::get_ports).collect();
+        assert_eq!(ports, [[1], [5432]]);
+        let wanted = |one: &Config| one.get_target_session_attrs() == TargetSessionAttrs::ReadWrite;
+        assert!(several.servers.iter().all(wanted));
+        assert_eq!(several.shown(), "m at one,two");
+        let one = Address::parse("postgres://u@one/m?sslmode=disable").unwrap();
+        assert!(one.servers.len() == 1 && !wanted(&one.servers[0]));
     }
 
     #[tokio::test]

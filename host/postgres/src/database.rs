@@ -17,6 +17,7 @@ use crate::ask::{Value, Way};
 use crate::connect::{self, Address};
 use crate::error::{OpenError, PATIENCE, failed, no_answer, unavailable};
 use crate::lane::{Counts, Lane};
+use crate::lease::HostLease;
 use crate::place::{HOST, kind};
 use memhost_store::{ChangeFeed, StoreError, Table, TableWrite};
 use memhost_types::CompanyId;
@@ -37,6 +38,8 @@ const FINDING: &str = "finding a token";
 pub struct Database {
     /// Which host this is. A store without a membership has an id of its own.
     pub(crate) host: Uuid,
+    /// Its lease, which knows the time.
+    pub(crate) lease: Arc<HostLease>,
     pub(crate) pool: Pool,
     pub(crate) way: Way,
     pub(crate) lanes: Vec<Lane>,
@@ -62,17 +65,45 @@ impl Database {
         address: &str,
         host: Uuid,
         (lanes, readers): (usize, usize),
+        lease: Arc<HostLease>,
     ) -> Result<Arc<Self>, OpenError> {
         let address = Address::parse(address)?;
         connect::prepare(&address).await?;
         let counts = Arc::<Counts>::default();
-        let lane = |number| Lane::start(address.clone(), (host, number), Arc::clone(&counts));
+        let lane = |number| {
+            Lane::start(address.clone(), (host, number), Arc::clone(&counts), lease.timeline())
+        };
         let lanes = (0..lanes.max(1)).map(lane).collect();
         let pool = address.pool(readers.max(1))?;
         let (tasks, operators) = (Handle::current(), Mutex::default());
         let finding = Semaphore::new(MOST_FINDING);
         let way = address.way;
-        Ok(Arc::new(Self { host, pool, way, lanes, counts, tasks, operators, finding }))
+        let opened = Self { host, lease, pool, way, lanes, counts, tasks, operators, finding };
+        let opened = Arc::new(opened);
+        opened.follow();
+        Ok(opened)
+    }
+
+    /// Drops the connections for reading that were made on another timeline: their server may be
+    /// silent, or not know what was written since.
+    fn follow(self: &Arc<Self>) {
+        let (database, mut timeline) = (Arc::downgrade(self), self.lease.timeline());
+        self.tasks.spawn(async move {
+            while timeline.changed().await.is_ok() {
+                let Some(database) = database.upgrade() else { return };
+                database.pool.retain(|_, _| false);
+            }
+        });
+    }
+
+    /// What is asked, unless the database's timeline changes before it is answered. None: it does.
+    pub(crate) async fn on_this_timeline<T>(&self, asking: impl Future<Output = T>) -> Option<T> {
+        let mut timeline = self.lease.timeline();
+        // A store without heartbeats knows none, and waits.
+        tokio::select! {
+            answer = asking => Some(answer),
+            Ok(()) = timeline.changed() => None,
+        }
     }
 
     /// The company of the token whose value has this digest, in hex; `Some(None)`: it is an
@@ -127,9 +158,9 @@ impl Database {
             let statement = self.way.keep_pooled(&client, sql).await?;
             statement.rows(&client, values).await
         };
-        match timeout(PATIENCE, asking).await {
-            Ok(answer) => answer.map_err(failed(action)),
-            Err(_) => {
+        match timeout(PATIENCE, self.on_this_timeline(asking)).await {
+            Ok(Some(answer)) => answer.map_err(failed(action)),
+            Ok(None) | Err(_) => {
                 // The next question would wait behind this one.
                 drop(Object::take(client));
                 Err(no_answer(action))

@@ -8,6 +8,13 @@ use memhost_types::CompanyId;
 /// How many groups companies are in. The schema knows this number.
 const OF_COMPANIES: u8 = 16;
 
+/// The database's timeline, which is another one once a standby was promoted or a backup was restored:
+/// what was committed before may be lost then.
+pub(crate) const TIMELINE: &str =
+    "('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint";
+/// A group's token has its timeline in front of so many bits.
+pub(crate) const BITS_BELOW_TIMELINE: u32 = 32;
+
 /// The unit that a host serves: the companies of a group, or the host's own rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Group(u8);
@@ -60,10 +67,17 @@ impl Group {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Term {
     pub(crate) host: Uuid,
-    /// Rises whenever another host takes the group over.
+    /// Rises whenever a host takes the group over, and with the database's timeline.
     pub token: i64,
     /// The group.
     pub group: Group,
+}
+
+impl Term {
+    /// Whether it has begun before a timeline. What its host has read since may be lost.
+    pub fn is_before(self, timeline: i64) -> bool {
+        self.token >> BITS_BELOW_TIMELINE < timeline
+    }
 }
 
 /// Which of the hosts should be the home of each group: about as many groups at each, and as few
@@ -102,6 +116,13 @@ mod tests {
         let moved = before.iter().zip(&after).filter(|(one, other)| one != other).count();
         assert!(moved <= 9, "{moved} of {} moved", Group::COUNT);
         assert!(assigned(&[]).iter().all(Option::is_none));
+    }
+
+    #[test]
+    fn a_term_belongs_to_a_timeline() {
+        let of = |token| Term { host: Uuid::nil(), token, group: Group::HOST };
+        assert!(!of((3 << 32) + 7).is_before(3) && of((3 << 32) + 7).is_before(4));
+        assert!(of(7).is_before(1), "what an earlier version has taken");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::ask::{self, Kept, Value};
 use crate::connect::Address;
 use crate::error::said;
-use crate::group::{Group, Term};
+use crate::group::{Group, TIMELINE, Term};
 use crate::lease::{HostLease, LEASE, now};
 
 /// How often a host renews its lease. One heartbeat may fail, and the next one is in time.
@@ -66,7 +66,7 @@ pub struct Agreed {
 pub struct Home {
     /// Its host's id.
     pub host: Uuid,
-    /// Rises whenever another host takes the group over.
+    /// Rises whenever a host takes the group over, and with the database's timeline.
     pub token: i64,
     /// The host's name. `None`: it has given the group away, has left, or is gone for long.
     pub name: Option<String>,
@@ -85,6 +85,8 @@ pub struct Seen {
     pub homes: [Option<Home>; Group::COUNT],
     /// The other hosts that have a lease.
     pub others: Vec<Peer>,
+    /// The database's timeline. Terms that began before another one are over.
+    pub timeline: i64,
 }
 
 /// Another host that has a lease.
@@ -118,6 +120,7 @@ struct Connection {
     client: Client,
     beat: Kept<'static>,
     others: Kept<'static>,
+    shorten: Kept<'static>,
 }
 
 impl Connection {
@@ -137,7 +140,8 @@ impl Connection {
                      is_leaving = excluded.is_leaving) \
                  SELECT h.host, h.token, o.name, o.peer_url, \
                    (extract(epoch FROM o.expires_at - clock_timestamp()) * 1000)::bigint, \
-                   (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, h.company \
+                   (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, h.company, \
+                   (SELECT {TIMELINE}) \
                  FROM (SELECT) AS it LEFT JOIN homes h ON h.company < 0 \
                  LEFT JOIN hosts o ON o.id = h.host"
                 ),
@@ -148,13 +152,21 @@ impl Connection {
             .keep(
                 &client,
                 format!(
-                    "SELECT id, peer_url, joined_at < clock_timestamp() - {SETTLED}, \
-                   is_leaving, is_draining \
+                    "SELECT id, peer_url, \
+                   joined_at NOT BETWEEN clock_timestamp() - {SETTLED} AND clock_timestamp(), \
+                   is_leaving, is_draining, expires_at > clock_timestamp() + {term} \
                  FROM hosts WHERE expires_at > clock_timestamp() ORDER BY id"
                 ),
             )
             .await?;
-        Ok(Self { client, beat, others })
+        // Hosts do not wait for each other.
+        let shorten = format!(
+            "UPDATE hosts SET expires_at = clock_timestamp() + {term} WHERE id IN (\
+               SELECT id FROM hosts WHERE expires_at > clock_timestamp() + {term} \
+               FOR UPDATE SKIP LOCKED)"
+        );
+        let shorten = address.way.keep(&client, shorten).await?;
+        Ok(Self { client, beat, others, shorten })
     }
 }
 
@@ -178,6 +190,7 @@ impl Heartbeat {
                 Ok(Ok((seen, left, time))) => {
                     self.lease.found_time(sent, time);
                     self.lease.renew(sent, &self.terms(&seen));
+                    self.lease.found_timeline(seen.timeline);
                     self.seen.send_replace(seen);
                     if !was_well {
                         tracing::info!("the lease of this host is renewed again");
@@ -231,6 +244,7 @@ impl Heartbeat {
         let ours = homes.filter_map(|(group, home)| Some((group, home.as_ref()?)));
         ours.filter(|(_, home)| home.is_me)
             .map(|(group, home)| Term { host: self.id, token: home.token, group })
+            .filter(|term| !term.is_before(seen.timeline))
             .collect()
     }
 
@@ -240,7 +254,8 @@ impl Heartbeat {
         address: &Address,
         connection: &mut Option<Connection>,
     ) -> Result<(Seen, Option<Duration>, i64), tokio_postgres::Error> {
-        let Connection { client, beat, others } = self.connect(address, connection).await?;
+        let Connection { client, beat, others, shorten } =
+            self.connect(address, connection).await?;
         let JoinOptions { name, peer_url, version, token, place, .. } = &self.options;
         let is_leaving = self.is_away.load(Ordering::SeqCst);
         let values: [&dyn Value; 7] =
@@ -252,10 +267,14 @@ impl Heartbeat {
             others.rows(client, &[]),
             client.batch_execute("COMMIT"),
         )?;
+        // The database's clock was set back. The lease of a host that is gone would last long.
+        if hosts.iter().any(|row| row.get(5)) {
+            shorten.changed(client, &[]).await?;
+        }
         let mut seen = Seen::default();
         let (mut first, mut time) = (None::<Duration>, 0);
         for row in &rows {
-            time = row.get(5);
+            (time, seen.timeline) = (row.get(5), row.get(7));
             let Some((group, home, left)) = self.read(row) else { continue };
             first = first.into_iter().chain(left).min();
             seen.homes[group.number()] = Some(home);

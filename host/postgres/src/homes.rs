@@ -71,9 +71,13 @@ impl Inner {
         let Some(row) = self.ask_one(LOADING, sql, &[&text]).await? else { return Ok(None) };
         let id: i64 = row.get(0);
         let token = self.take_over(id).await?;
-        let sql = "SELECT held, greatest(last_number, (SELECT number FROM operations \
-                   WHERE company = $1 ORDER BY number DESC LIMIT 1)) FROM companies WHERE id = $1";
+        let sql = "SELECT held, greatest(last_number, o.number), o.started_us FROM companies \
+                   LEFT JOIN LATERAL (SELECT number, started_us FROM operations \
+                     WHERE company = $1 ORDER BY number DESC LIMIT 1) AS o ON true WHERE id = $1";
         let Some(row) = self.ask_one(LOADING, sql, &[&id]).await? else { return Ok(None) };
+        if let Some(started) = row.get(2) {
+            self.database.lease.reach(started);
+        }
         let company = Arc::new(Company::new(
             id,
             Some(name.clone()),

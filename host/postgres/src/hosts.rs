@@ -20,7 +20,7 @@ use crate::ask::{self, Value};
 use crate::connect::{self, Address};
 use crate::database::Database;
 use crate::error::{OpenError, PATIENCE, failed, no_answer, said};
-use crate::group::{Group, Term, assigned};
+use crate::group::{BITS_BELOW_TIMELINE, Group, TIMELINE, Term, assigned};
 use crate::heartbeat::{Agreed, Heartbeat, Home, JoinOptions, Seen};
 use crate::lease::HostLease;
 use crate::shelf::Shelf;
@@ -237,7 +237,7 @@ impl Membership {
         database: &str,
         counts: (usize, usize),
     ) -> Result<Arc<Database>, OpenError> {
-        Database::open(database, self.id, counts).await
+        Database::open(database, self.id, counts, Arc::clone(&self.lease)).await
     }
 
     /// The hosts that groups are given to, this one included unless it takes none.
@@ -285,8 +285,13 @@ impl Membership {
         is_ours || may || assigned.get(group.number()) == Some(&Some(self.id))
     }
 
-    /// Whether this host should give a group away: another one is assigned to it.
+    /// Whether this host should give a group away: another one is assigned to it. After an outage
+    /// of the database, or when its clock was set, hosts look gone that have not renewed their
+    /// leases yet: a host that stays waits for them.
     pub fn should_give(&self, group: Group) -> bool {
+        if !self.must_leave() && !self.lease.is_settled() {
+            return false;
+        }
         let seen = self.seen.borrow();
         let receivers = self.receivers(&seen, !self.must_leave());
         let assigned = assigned(&receivers);
@@ -354,17 +359,20 @@ impl Membership {
         let first = "INSERT INTO homes (company, host, token) VALUES ($1, $2, 0) \
                      ON CONFLICT (company) DO NOTHING";
         // Waits for transactions of the former home: each of them holds this row.
-        let take = "UPDATE homes h SET host = $1, token = h.token + 1 \
-                    WHERE h.company = $2 AND h.token = $3 AND NOT EXISTS (\
-                      SELECT 1 FROM hosts o WHERE o.id = h.host AND o.id <> $1 \
-                      AND o.expires_at > clock_timestamp()) RETURNING h.token";
+        let take = format!(
+            "UPDATE homes h SET host = $1, \
+               token = greatest(h.token, {TIMELINE} << {BITS_BELOW_TIMELINE}) + 1 \
+             WHERE h.company = $2 AND h.token = $3 AND NOT EXISTS (\
+               SELECT 1 FROM hosts o WHERE o.id = h.host AND o.id <> $1 \
+               AND o.expires_at > clock_timestamp()) RETURNING h.token"
+        );
         let (first_of, taken_by): ([&dyn Value; 2], [&dyn Value; 3]) =
             ([&row, &nobody], [&self.id, &row, &token]);
         // They are sent together, and done one after the other.
         let ((), _, taken, ()) = tokio::try_join!(
             client.batch_execute(BEGIN_TO_TAKE),
             ask::changed(&client, first, &first_of),
-            ask::row(&client, take, &taken_by),
+            ask::row(&client, &take, &taken_by),
             client.batch_execute("COMMIT"),
         )
         .map_err(&taking)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use uuid::Uuid;
 
 use crate::ask;
@@ -100,6 +100,7 @@ impl Lane {
         address: Address,
         (host, number): (Uuid, usize),
         counts: Arc<Counts>,
+        timeline: watch::Receiver<i64>,
     ) -> Self {
         let (work, incoming) = mpsc::unbounded_channel();
         let waiting = Arc::new(Waiting::default());
@@ -114,6 +115,7 @@ impl Lane {
             failures: HashMap::new(),
             waiting: Arc::clone(&waiting),
             counts,
+            timeline,
         };
         tokio::spawn(task.run(incoming));
         Self { work, waiting }
@@ -170,6 +172,8 @@ struct Task {
     failures: HashMap<Option<Term>, (Instant, StoreError)>,
     waiting: Arc<Waiting>,
     counts: Arc<Counts>,
+    /// The database's timeline. A connection of another one may be silent for good.
+    timeline: watch::Receiver<i64>,
 }
 
 /// How long a lane says that it has given something up.
@@ -234,7 +238,17 @@ impl Task {
                 return;
             }
             let left = PATIENCE.saturating_sub(begun.elapsed());
-            let failure = match tokio::time::timeout(left, self.attempt(&items)).await {
+            let mut timeline = self.timeline.clone();
+            let attempt = tokio::time::timeout(left, self.attempt(&items));
+            let attempted = tokio::select! {
+                attempted = attempt => attempted,
+                Ok(()) = timeline.changed() => {
+                    self.timeline.borrow_and_update();
+                    (self.connection, self.sums, self.costs) = Default::default();
+                    continue;
+                }
+            };
+            let failure = match attempted {
                 Ok(Ok(held)) => {
                     self.counts.committed(items.len(), begun);
                     return committed(items, held);

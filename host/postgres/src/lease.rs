@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
+use tokio::sync::watch;
 
 use crate::group::{Group, Term};
 
@@ -27,8 +28,16 @@ pub struct HostLease {
     /// The database's time in nanoseconds since 1970, less the nanoseconds since the machine was
     /// started; `i64::MIN`: not known.
     ahead: AtomicI64,
+    /// The latest time that was known, in nanoseconds since 1970.
+    reached: AtomicI64,
+    /// The database's timeline; 0: not known.
+    timeline: watch::Sender<i64>,
 }
 
+/// How long a host stands still at most, in nanoseconds, because of what another one has written.
+const LONGEST_STAND: i64 = 3_600 * 1_000_000_000;
+/// By how much the database's clock must differ from what was expected to count as set.
+const STEP: Duration = Duration::from_secs(1);
 /// How long an answer may take whose time is used.
 const SOON: Duration = Duration::from_millis(250);
 
@@ -40,6 +49,8 @@ impl Default for HostLease {
             tokens: Default::default(),
             begun: Default::default(),
             ahead: AtomicI64::new(i64::MIN),
+            reached: AtomicI64::new(i64::MIN),
+            timeline: watch::Sender::default(),
         }
     }
 }
@@ -67,21 +78,54 @@ impl HostLease {
         now() < self.until.load(Ordering::Acquire)
     }
 
-    /// The database's time, in nanoseconds since 1970. `None`: no heartbeat has found it.
+    /// The database's time, in nanoseconds since 1970, which never falls: where the database's clock
+    /// does, it stands still until that has caught up. `None`: no heartbeat has found it.
     pub(crate) fn database_time(&self) -> Option<i64> {
+        let found = self.found()?;
+        Some(found.max(self.reached.load(Ordering::Relaxed)))
+    }
+
+    fn found(&self) -> Option<i64> {
         let ahead = self.ahead.load(Ordering::Relaxed);
         (ahead != i64::MIN).then(|| ahead.saturating_add(i64::try_from(now()).unwrap_or(i64::MAX)))
     }
 
+    /// Another host has written something at a time, in microseconds since 1970. What this one
+    /// writes is not earlier. A time that is long ahead was wrong: it is not kept.
+    pub(crate) fn reach(&self, microseconds: i64) {
+        let time = microseconds.saturating_mul(1_000);
+        let is_near = |found: i64| time.saturating_sub(found) < LONGEST_STAND;
+        if self.found().is_none_or(is_near) {
+            self.reached.fetch_max(time, Ordering::Relaxed);
+        }
+    }
+
     /// A question that was sent at a moment was answered with the database's time, in microseconds
-    /// since 1970: it was about in the middle.
+    /// since 1970: it was about in the middle. Where that clock was set, the leases of all hosts may
+    /// look as if they had ended: this one takes nobody's place until they had a term to renew them.
     pub(crate) fn found_time(&self, sent: u64, microseconds: i64) {
         let took = now().saturating_sub(sent);
+        let middle = i64::try_from(sent + took / 2).unwrap_or(i64::MAX);
+        let ahead = microseconds.saturating_mul(1_000).saturating_sub(middle);
+        if let Some(before) = self.found() {
+            self.reached.fetch_max(before, Ordering::Relaxed);
+            let moved = ahead.abs_diff(self.ahead.load(Ordering::Relaxed));
+            if moved > took + nanoseconds(STEP) {
+                self.since.store(sent, Ordering::Release);
+            }
+        }
         if took <= nanoseconds(SOON) {
-            let middle = i64::try_from(sent + took / 2).unwrap_or(i64::MAX);
-            let ahead = microseconds.saturating_mul(1_000).saturating_sub(middle);
             self.ahead.store(ahead, Ordering::Relaxed);
         }
+    }
+
+    /// The database's timeline. A server that was asked on another one may never answer.
+    pub(crate) fn timeline(&self) -> watch::Receiver<i64> {
+        self.timeline.subscribe()
+    }
+
+    pub(crate) fn found_timeline(&self, timeline: i64) {
+        self.timeline.send_if_modified(|known| std::mem::replace(known, timeline) != timeline);
     }
 
     /// The host is the home of a group from here on.
@@ -133,6 +177,22 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+
+    #[test]
+    fn whose_place_is_taken_is_not_said_by_a_clock_that_was_set() {
+        let term = nanoseconds(LEASE);
+        for set_to in [1_000_000_300, 999_999_700] {
+            let lease = HostLease::default();
+            lease.found_time(now(), 1_000_000_000_000_000);
+            let first = now() - term - nanoseconds(STEP);
+            lease.renew(first, &[]);
+            lease.renew(first + term / 2, &[]);
+            lease.found_time(now(), 1_000_000_000_500_000);
+            assert!(lease.is_settled(), "half a second has gone by");
+            lease.found_time(now(), set_to * 1_000_000);
+            assert!(lease.is_held() && !lease.is_settled(), "{set_to}");
+        }
+    }
 
     #[test]
     fn a_lease_ends_by_itself_and_is_settled_after_a_whole_term_without_a_gap() {

@@ -150,7 +150,7 @@ impl PostgresStore {
                 // A store that is opened again is another host.
                 let host = options.term.map_or_else(Uuid::new_v4, |term| term.host);
                 let counts = (options.lanes, options.readers);
-                Database::open(&options.address, host, counts).await?
+                Database::open(&options.address, host, counts, Arc::default()).await?
             }
         };
         let lanes = database.lanes.len();
@@ -229,12 +229,12 @@ impl Inner {
             ended?;
             rows
         };
-        match timeout_at(until, asking).await {
-            Ok(answer) => answer.map_err(failed(action)),
-            Err(elapsed) => {
+        match timeout_at(until, self.database.on_this_timeline(asking)).await {
+            Ok(Some(answer)) => answer.map_err(failed(action)),
+            Ok(None) | Err(_) => {
                 // The next question would wait behind this one.
                 drop(Object::take(client));
-                Err(late(elapsed))
+                Err(no_answer(action))
             }
         }
     }

@@ -1,6 +1,7 @@
 //! For tests: a PostgreSQL of this process, with a database for each of them, and a PgBouncer in
 //! front of it.
 
+use std::fmt::Write as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -10,11 +11,15 @@ use std::time::{Duration, Instant};
 
 use tokio_postgres::{Client, NoTls};
 
+pub use self::own::OwnServer;
+
+mod own;
+
 struct Server {
     directory: PathBuf,
     /// It is stopped and its directory removed when its standard input is closed, which is at the
     /// latest when this process ends.
-    _process: Child,
+    process: Child,
 }
 
 /// PgBouncer's program, as Debian installs it.
@@ -48,36 +53,62 @@ fn as_user(program: &Path) -> Command {
 }
 
 fn start() -> Option<Server> {
-    let Some(programs) = programs() else {
+    let directory = directory("")?;
+    initialize(&directory);
+    Some(run(directory, &[], &[]))
+}
+
+/// A directory that the user of a server may write to. None where no PostgreSQL is installed.
+fn directory(name: &str) -> Option<PathBuf> {
+    if programs().is_none() {
         assert!(
             std::env::var_os("MEMHOST_TESTS_NEED_TOOLS").is_none(),
             "no PostgreSQL is installed: type `apt-get install postgresql`"
         );
         eprintln!("skipped: no PostgreSQL is installed; `apt-get install postgresql` installs it");
         return None;
-    };
+    }
     // Another user must reach it, and the path of a socket must be short.
     let base = if is_root() { PathBuf::from("/tmp") } else { std::env::temp_dir() };
-    let directory = base.join(format!("memhost-postgres-{}", std::process::id()));
-    let data = directory.join("data");
+    Some(made(base.join(format!("memhost-postgres-{}{name}", std::process::id()))))
+}
+
+fn made(directory: PathBuf) -> PathBuf {
     std::fs::create_dir_all(&directory).unwrap();
     if is_root() {
         assert!(Command::new("chown").arg("postgres").arg(&directory).status().unwrap().success());
     }
-    let made = as_user(&programs.join("initdb"))
-        .args(["--no-sync", "--encoding=UTF8", "--locale=C", "--auth=trust", "--username=memhost"])
-        .arg(&data)
-        .current_dir("/")
-        .output()
-        .unwrap();
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    directory
+}
+
+fn does(command: &mut Command) {
+    let output = command.current_dir("/").output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn initialize(directory: &Path) {
+    does(
+        as_user(&programs().unwrap().join("initdb"))
+            .args(["--no-sync", "--encoding=UTF8", "--locale=C", "--auth=trust"])
+            .arg("--username=memhost")
+            .arg(directory.join("data")),
+    );
+}
+
+/// Starts a server on its directory, with settings and variables of its own.
+fn run(directory: PathBuf, settings: &[&str], variables: &[(&str, &str)]) -> Server {
+    let shown = directory.display();
+    let mut program = String::from("env");
+    for (name, value) in variables {
+        write!(program, " '{name}={value}'").unwrap();
+    }
+    write!(program, " '{}'", programs().unwrap().join("postgres").display()).unwrap();
+    for setting in settings {
+        write!(program, " -c {setting}").unwrap();
+    }
     let shell = format!(
-        "'{}' -D '{}' -k '{}' -c listen_addresses= -c max_connections=400 & child=$!; \
-         cat; kill -QUIT $child; wait $child; rm -rf '{}'",
-        programs.join("postgres").display(),
-        data.display(),
-        directory.display(),
-        directory.display(),
+        "{program} -D '{shown}/data' -k '{shown}' -c listen_addresses= -c max_connections=400 & \
+         child=$!; cat; kill -QUIT $child; wait $child; rm -rf '{shown}'",
     );
     let log = std::fs::File::create(directory.join("log")).unwrap();
     let process = as_user(Path::new("/bin/sh"))
@@ -88,7 +119,7 @@ fn start() -> Option<Server> {
         .stderr(log)
         .spawn()
         .unwrap();
-    Some(Server { directory, _process: process })
+    Server { directory, process }
 }
 
 fn start_pooler() -> Option<Server> {
@@ -134,7 +165,7 @@ fn start_pooler() -> Option<Server> {
         assert!(Instant::now() < until, "PgBouncer does not start: {log}");
         std::thread::sleep(Duration::from_millis(20));
     }
-    Some(Server { directory, _process: process })
+    Some(Server { directory, process })
 }
 
 fn server() -> Option<&'static Server> {

@@ -172,12 +172,26 @@ impl Shared {
         let mut seen = self.membership.seen();
         let mut kept_until = Instant::now();
         loop {
-            let home = seen.borrow_and_update().homes[group.number()].clone();
+            let (home, timeline) = {
+                let seen = seen.borrow_and_update();
+                (seen.homes[group.number()].clone(), seen.timeline)
+            };
             let serving = match &**self.role(group).borrow() {
                 Role::Serves(serving) => Some(Arc::clone(serving)),
                 _ => None,
             };
             match serving {
+                Some(serving) if serving.term.is_before(timeline) => {
+                    tracing::warn!(
+                        group = group.number(),
+                        "a standby of the database was promoted, or a backup restored: what this \
+                         host has in memory is read again"
+                    );
+                    self.follow(group, home.as_ref());
+                    serving.service.background().shutdown(Duration::ZERO).await;
+                    // It is free now, unless the database says that it is another host's.
+                    continue;
+                }
                 Some(serving)
                     if home.as_ref().is_some_and(|seen| seen.token > serving.term.token) =>
                 {

@@ -65,12 +65,23 @@ pub(crate) fn send(
     body: Option<&Value>,
     key: Option<&str>,
 ) -> Option<(u16, Value)> {
+    send_with(TOKEN, url, path, body, key)
+}
+
+/// The same with another token.
+pub(crate) fn send_with(
+    token: &str,
+    url: &str,
+    path: &str,
+    body: Option<&Value>,
+    key: Option<&str>,
+) -> Option<(u16, Value)> {
     let config = ureq::Agent::config_builder()
         .http_status_as_error(false)
         .timeout_global(Some(Duration::from_secs(30)))
         .build();
     let agent = ureq::Agent::from(config);
-    let token = format!("Bearer {TOKEN}");
+    let token = format!("Bearer {token}");
     let sent = match body {
         Some(body) => {
             let mut call = agent.post(format!("{url}{path}")).header("authorization", &token);
@@ -92,7 +103,12 @@ impl Cluster {
     pub(crate) fn new() -> Option<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let database = runtime.block_on(testing::database())?;
-        Some(Self { database, directory: tempfile::tempdir().unwrap() })
+        Some(Self::on(database))
+    }
+
+    /// On this database.
+    pub(crate) fn on(database: String) -> Self {
+        Self { database, directory: tempfile::tempdir().unwrap() }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -47,15 +47,15 @@ pub(crate) fn capture(company: &str, text: &str) -> Value {
     })
 }
 
-fn captured(at: &Host, company: &str, text: &str) {
+pub(crate) fn captured(at: &Host, company: &str, text: &str) {
     at.fine(&capture_path(company), Some(&capture(company, text)));
 }
 
-fn found(at: &Host, company: &str, word: &str) -> usize {
+pub(crate) fn found(at: &Host, company: &str, word: &str) -> usize {
     with(&at.fine(&query_path(company), Some(&query(company, word))), word)
 }
 
-fn cli(at: &Host, args: &[&str]) -> Value {
+pub(crate) fn cli(at: &Host, args: &[&str]) -> Value {
     let mut command: Command = program();
     let output = command.args(args).args(["--url", &at.url, "--token", TOKEN, "-o", "json"]);
     let output = output.output().unwrap();

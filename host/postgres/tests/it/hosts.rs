@@ -66,6 +66,27 @@ fn event(name: &str, text: &[u8]) -> memhost_store::Change {
     row(name, Table::Events, b"a", Some(text))
 }
 
+/// Lets nobody reach a database until the leases of all hosts have ended.
+async fn outage(address: &str, hosts: [&Membership; 2]) {
+    let direct = server::direct(address);
+    let (base, name) = direct.rsplit_once('/').unwrap();
+    let admin = server::client(&format!("{base}/postgres")).await;
+    let allow = async |may: bool| {
+        let sql = format!(
+            "ALTER DATABASE {name} ALLOW_CONNECTIONS {may}; SELECT pg_terminate_backend(pid) \
+             FROM pg_stat_activity WHERE datname = '{name}'"
+        );
+        admin.batch_execute(&sql).await.unwrap();
+    };
+    allow(false).await;
+    let begun = Instant::now();
+    while hosts.iter().any(|host| host.lease().is_held()) {
+        assert!(begun.elapsed() < LEASE * 2, "a lease lasts without the database");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    allow(true).await;
+}
+
 #[test]
 fn one_host_leads_and_another_one_follows_when_it_has_left() {
     server::runtime().block_on(async {
@@ -131,6 +152,36 @@ fn a_host_that_was_replaced_writes_nothing() {
         write(&new, event(OTHER, b"3")).await.unwrap();
         write(&new, own(b"3")).await.unwrap();
         second.leave().await;
+    });
+}
+
+/// A standby that was promoted has the row of a home that knows more than the standby. The home takes
+/// the group again before it writes.
+#[test]
+fn a_host_writes_nothing_in_a_term_of_another_timeline() {
+    server::runtime().block_on(async {
+        let Some(address) = server::database().await else { return };
+        let host = join(&address, "host").await;
+        let mut term = host.take(group()).await.unwrap().unwrap();
+        let timeline = term.token >> 32;
+        assert!(timeline > 0 && term.is_before(timeline + 1) && !term.is_before(timeline));
+        // As if it had begun on the timeline before.
+        term.token -= 1 << 32;
+        let client = server::client(&address).await;
+        let old = "UPDATE homes SET token = token - (1::bigint << 32) WHERE company < 0";
+        client.batch_execute(old).await.unwrap();
+        let home = until(&host, |home| home.token == term.token).await;
+        assert!(home.is_me && host.should_take(group()) && !host.lease().holds(term));
+        let store = open(&address, term).await;
+        let refused = memhost_store::write(&store, &[event("acme", b"1")]).await;
+        assert!(matches!(refused, Err(StoreError::NotHome { .. })), "{refused:?}");
+        let again = host.take(group()).await.unwrap().unwrap();
+        assert!(again.token > term.token && again.token >> 32 == timeline);
+        let store = open(&address, again).await;
+        let key = memhost_store::company_key(&company("acme"), b"a");
+        assert_eq!(store.get(Table::Events, &key).await.unwrap(), None);
+        memhost_store::write(&store, &[event("acme", b"2")]).await.unwrap();
+        host.leave().await;
     });
 }
 
@@ -246,6 +297,34 @@ fn a_group_that_was_given_away_goes_to_the_other_host() {
 }
 
 /// Hosts that are drained take groups only where no other host does.
+/// Hosts whose leases have all ended at a time see each other one after the other: who is assigned
+/// to a group is known when all of them are there.
+#[test]
+fn a_host_whose_lease_had_ended_gives_nothing_away_until_it_has_seen_all_others() {
+    server::runtime().block_on(async {
+        let Some(address) = server::database().await else { return };
+        let (first, second) = (join(&address, "first").await, join(&address, "second").await);
+        let gives = || Group::all().any(|group| first.should_give(group));
+        let until = Instant::now() + Duration::from_secs(20);
+        let wait_to_give = || async {
+            while !gives() {
+                assert!(Instant::now() < until, "the second host gets nothing");
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        wait_to_give().await;
+        outage(&address, [&first, &second]).await;
+        while !first.lease().is_held() {
+            assert!(!gives(), "its lease has ended");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert!(!gives(), "it has just begun again");
+        wait_to_give().await;
+        first.leave().await;
+        second.leave().await;
+    });
+}
+
 #[test]
 fn a_drained_host_takes_nothing_while_another_one_is_there() {
     server::runtime().block_on(async {
@@ -320,27 +399,11 @@ fn a_host_whose_lease_has_ended_is_replaced() {
 fn an_outage_of_the_database_moves_nothing() {
     server::runtime().block_on(async {
         let Some(address) = server::database().await else { return };
-        let direct = server::direct(&address);
-        let (base, name) = direct.rsplit_once('/').unwrap();
         let (first, second) = (join(&address, "first").await, join(&address, "second").await);
         let term = first.take(group()).await.unwrap().unwrap();
         until(&second, |leader| leader.token == term.token).await;
-        let admin = server::client(&format!("{base}/postgres")).await;
-        let allow = async |may: bool| {
-            let sql = format!(
-                "ALTER DATABASE {name} ALLOW_CONNECTIONS {may}; SELECT pg_terminate_backend(pid) \
-                 FROM pg_stat_activity WHERE datname = '{name}'"
-            );
-            admin.batch_execute(&sql).await.unwrap();
-        };
-        allow(false).await;
-        let begun = Instant::now();
-        while first.lease().is_held() || second.lease().is_held() {
-            assert!(begun.elapsed() < LEASE * 2, "a lease lasts without the database");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        outage(&address, [&first, &second]).await;
         assert!(!second.should_take(group()));
-        allow(true).await;
         let end = Instant::now() + LEASE + Duration::from_secs(1);
         let (mut is_back, mut seen) = (false, second.seen());
         while Instant::now() < end {
