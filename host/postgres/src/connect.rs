@@ -43,7 +43,7 @@ const PREPARED: &str = "prepared";
 pub(crate) struct Address {
     /// What is said of all servers.
     first: Config,
-    /// Each server. Of several, one is the primary.
+    /// Each server: the primary and its standbys.
     servers: Vec<Config>,
     tls: Option<MakeRustlsConnect>,
     pub(crate) way: Way,
@@ -54,8 +54,8 @@ pub(crate) struct Address {
 impl Address {
     /// Reads `postgres://USER:PASSWORD@HOST/DATABASE?sslmode=…&sslrootcert=FILE&prepared=false`.
     /// Without TLS only a socket, or what says `sslmode=disable`; otherwise the server's
-    /// certificate is verified, against the public authorities or those of the file. Of several
-    /// hosts, the one that takes writes is used.
+    /// certificate is verified, against the public authorities or those of the file. Where there
+    /// are several hosts, the one that takes writes is used.
     pub(crate) fn parse(text: &str) -> Result<Self, OpenError> {
         let (text, roots) = without_parameter(text, ROOTS);
         let (text, prepared) = without_parameter(&text, PREPARED);

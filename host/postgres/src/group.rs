@@ -8,8 +8,8 @@ use memhost_types::CompanyId;
 /// How many groups companies are in. The schema knows this number.
 const OF_COMPANIES: u8 = 16;
 
-/// The database's timeline, which is another one once a standby was promoted or a backup was restored:
-/// what was committed before may be lost then.
+/// The database's timeline, which is another one once a standby was promoted or a backup was
+/// restored: what was committed before may be lost then.
 pub(crate) const TIMELINE: &str =
     "('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint";
 /// A group's token has its timeline in front of so many bits.

@@ -1,4 +1,5 @@
-//! Clocks are set by five minutes, forward and back: those of single hosts, and that of the database.
+//! Clocks are set by five minutes, forward and back: those of single hosts, and that of the
+//! database.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;

@@ -1,4 +1,5 @@
-//! The primary of the database ends or falls silent while clients write, and its standby is promoted.
+//! The primary of the database ends or falls silent while clients write, and its standby is
+//! promoted.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, RwLock};

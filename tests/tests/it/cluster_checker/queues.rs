@@ -298,10 +298,10 @@ fn check_work(at: &Host, number: usize, noted: &Noted) {
         .iter()
         .map(|one| (one["hook"]["hookId"].to_string(), one["operationId"].clone()))
         .collect();
-    for (_, id) in noted.hooks.iter().filter(|(of, _)| *of == number) {
-        let id = json!(id).to_string();
+    for (_, name) in noted.hooks.iter().filter(|(of, _)| *of == number) {
+        let id = json!(name).to_string();
         assert!(hooks.contains_key(&id), "{id} was taken and has no delivery");
-        let tries = captured.iter().filter(|one| one["hook"]["hookId"].to_string() == id);
+        let tries = captured.iter().filter(|one| one["hook"]["hookId"] == *name);
         let tries: Vec<_> = tries.collect();
         assert_eq!(delivered.get(&id), Some(&1), "deliveries of {id}: {tries:#?}");
     }
