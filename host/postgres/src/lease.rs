@@ -78,8 +78,8 @@ impl HostLease {
         now() < self.until.load(Ordering::Acquire)
     }
 
-    /// The database's time, in nanoseconds since 1970, which never falls: where the database's clock
-    /// does, it stands still until that has caught up. `None`: no heartbeat has found it.
+    /// The database's time, in nanoseconds since 1970, which never falls: where the database's
+    /// clock does, it stands still until that has caught up. `None`: no heartbeat has found it.
     pub(crate) fn database_time(&self) -> Option<i64> {
         let found = self.found()?;
         Some(found.max(self.reached.load(Ordering::Relaxed)))
@@ -101,8 +101,9 @@ impl HostLease {
     }
 
     /// A question that was sent at a moment was answered with the database's time, in microseconds
-    /// since 1970: it was about in the middle. Where that clock was set, the leases of all hosts may
-    /// look as if they had ended: this one takes nobody's place until they had a term to renew them.
+    /// since 1970: it was about in the middle. Where that clock was set, the leases of all hosts
+    /// may look as if they had ended: this one takes nobody's place until they had a term to renew
+    /// them.
     pub(crate) fn found_time(&self, sent: u64, microseconds: i64) {
         let took = now().saturating_sub(sent);
         let middle = i64::try_from(sent + took / 2).unwrap_or(i64::MAX);

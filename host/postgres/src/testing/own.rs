@@ -11,8 +11,8 @@ use super::{Server, as_user, client, directory, does, initialize, made, programs
 pub struct OwnServer(Server);
 
 impl OwnServer {
-    /// A new, empty one, with settings such as `wal_level=replica` and variables of its environment.
-    /// None where no PostgreSQL is installed.
+    /// A new, empty one, with settings such as `wal_level=replica` and variables of its
+    /// environment. None where no PostgreSQL is installed.
     ///
     /// # Panics
     /// Where a tool is needed and missing.
