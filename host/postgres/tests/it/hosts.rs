@@ -155,8 +155,8 @@ fn a_host_that_was_replaced_writes_nothing() {
     });
 }
 
-/// A standby that was promoted has the row of a home that knows more than the standby. The home takes
-/// the group again before it writes.
+/// A standby that was promoted has the row of a home that knows more than the standby. The home
+/// takes the group again before it writes.
 #[test]
 fn a_host_writes_nothing_in_a_term_of_another_timeline() {
     server::runtime().block_on(async {
