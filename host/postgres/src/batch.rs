@@ -10,7 +10,7 @@ use crate::ask::{self, Kept, Value, Way};
 use crate::company::RowKey;
 use crate::connect::Address;
 use crate::facets::Facets;
-use crate::group::{BITS_BELOW_TIMELINE, TIMELINE};
+use crate::group::on_this_timeline;
 use crate::item::{Item, Record, Replaces, Row};
 
 /// The rows of a batch, each once: what was written last.
@@ -33,8 +33,6 @@ pub(crate) enum Failure {
     /// The records with these numbers of these companies belong to operations that were cut short,
     /// or another home gave their numbers to other operations.
     Late(Vec<(i64, u64)>),
-    /// The batch was committed before, although nobody was told.
-    Committed,
     Database(tokio_postgres::Error),
 }
 
@@ -82,7 +80,8 @@ impl Connection {
         let (client, _) = address.connect().await?;
         let mut statements = Statements::keep(address.way, &client).await?;
         let setting = "SELECT current_setting('synchronous_commit')";
-        let is_off = ask::the_row(&client, setting, &[]).await?.get::<_, &str>(0) == "off";
+        let set = ask::the_row(&client, setting, &[]).await?;
+        let is_off = matches!(set.get(0), "off" | "local");
         match address.way {
             Way::Prepared if is_off => statements.begin.push_str(SYNCHRONOUS),
             Way::Prepared => {}
@@ -115,16 +114,16 @@ const BEGIN: &str = "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin =
                      SET LOCAL idle_in_transaction_session_timeout = '2s'";
 const SYNCHRONOUS: &str = "; SET LOCAL synchronous_commit = on";
 const SYNCHRONOUS_IF_OFF: &str = "; SELECT set_config('synchronous_commit', 'on', true) \
-                                  WHERE current_setting('synchronous_commit') = 'off'";
+                                  WHERE current_setting('synchronous_commit') IN ('off', 'local')";
 
-/// The token of a group must be of the database's timeline, too: what its home has in memory may be
-/// built on what a standby had not received before it was promoted.
-fn fence_sql() -> String {
+/// Finds the rows of `homes` with these tokens, `$1` and `$2`, of a host, `$3`, and holds up
+/// whoever takes them over until the transaction has ended.
+pub(crate) fn fence_sql() -> String {
     format!(
         "SELECT h.company FROM unnest($1::bigint[], $2::bigint[]) AS w(company, token) \
          JOIN homes h ON h.company = w.company AND h.token = w.token AND h.host = $3 \
-         WHERE h.company > 0 OR h.token >> {BITS_BELOW_TIMELINE} = (SELECT {TIMELINE}) \
-         ORDER BY h.company FOR SHARE OF h"
+         WHERE {} ORDER BY h.company FOR SHARE OF h",
+        on_this_timeline()
     )
 }
 
@@ -204,13 +203,14 @@ impl Statements {
 }
 
 /// What a transaction of a lane begins with: its number, for which it waits until an earlier try
-/// has ended, and the fence. What it reads afterwards is what was committed before.
+/// has ended, and the fence. What it reads afterwards is what was committed before. `None`: an
+/// earlier try has committed the batch, although nobody was told.
 pub(crate) async fn begin<'t>(
     client: &'t mut Client,
     statements: &Statements,
     batch: &Batch<'_>,
     (host, lane, number): (Uuid, i32, i64),
-) -> Result<Transaction<'t>, Failure> {
+) -> Result<Option<Transaction<'t>>, Failure> {
     let transaction = client.transaction().await?;
     let place: [&dyn Value; 3] = [&host, &lane, &number];
     // They are sent together, and done one after the other.
@@ -220,10 +220,31 @@ pub(crate) async fn begin<'t>(
         fence(&transaction, statements, batch, host),
     )?;
     match (numbered, lost.is_empty()) {
-        (0, _) => Err(Failure::Committed),
-        (_, true) => Ok(transaction),
+        (0, _) => Ok(None),
+        (_, true) => Ok(Some(transaction)),
         (_, false) => Err(Failure::NotHome(lost)),
     }
+}
+
+/// What the companies of items have, in bytes, where an earlier try has committed them. That try's
+/// connection may have broken while it waited for a standby. This transaction writes something, so
+/// that its commit waits for all that was committed before.
+pub(crate) async fn held_by_now(
+    client: &mut Client,
+    statements: &Statements,
+    (host, lane): (Uuid, i32),
+    items: &[Item],
+) -> Result<NewHeld, tokio_postgres::Error> {
+    let transaction = client.transaction().await?;
+    transaction.batch_execute(&statements.begin).await?;
+    let mark = "UPDATE lanes SET batch = batch WHERE host = $1 AND lane = $2";
+    ask::changed(transaction.client(), mark, &[&host, &lane]).await?;
+    let companies: Vec<i64> =
+        items.iter().flat_map(|item| &item.parts).map(|part| part.company.id).collect();
+    let sql = "SELECT id, held FROM companies WHERE id = ANY($1)";
+    let rows = ask::rows(transaction.client(), sql, &[&companies]).await?;
+    transaction.commit().await?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
 /// Commits a batch.

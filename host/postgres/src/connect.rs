@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadpool_postgres::{Connect, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{
+    Connect, Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime,
+};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
@@ -16,6 +18,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::ask::{self, Way};
 use crate::error::{OpenError, is_other_session, said};
+use crate::lease::HostLease;
 
 mod migrations {
     refinery::embed_migrations!("migrations");
@@ -27,6 +30,8 @@ const OLDEST: u32 = 14_00_00;
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// How long a connection may give no sign of life.
 const SILENT_FOR: Duration = Duration::from_secs(10);
+/// When the other end of a connection that is silent is asked for one.
+const ASKED_AFTER: Duration = Duration::from_secs(5);
 /// How often the schema is brought up to date where that fails, and the pause in between.
 const MIGRATION_TRIES: usize = 8;
 const MIGRATED_BY_ANOTHER: Duration = Duration::from_millis(250);
@@ -74,6 +79,8 @@ impl Address {
             server
                 .connect_timeout(CONNECT_WITHIN)
                 .tcp_user_timeout(SILENT_FOR)
+                .keepalives_idle(ASKED_AFTER)
+                .keepalives_interval(ASKED_AFTER)
                 .application_name("memhost");
             if first.get_hosts().len() > 1 {
                 server.target_session_attrs(TargetSessionAttrs::ReadWrite);
@@ -119,7 +126,12 @@ impl Address {
                     }
                 }
             };
-            asked.spawn_on(connecting, &self.tasks);
+            // A server that has accepted a connection may say nothing on it.
+            let within = async {
+                let connected = timeout(CONNECT_WITHIN, connecting).await;
+                connected.unwrap_or_else(|_| Err(tokio_postgres::Error::__private_api_timeout()))
+            };
+            asked.spawn_on(within, &self.tasks);
         }
         let mut refused = None;
         while let Some(answered) = asked.join_next().await {
@@ -141,12 +153,17 @@ impl Address {
         }
     }
 
-    /// Connections for reading, at most so many.
-    pub(crate) fn pool(&self, most: usize) -> Result<Pool, OpenError> {
+    /// Connections for reading, at most so many. One that was made on another timeline is not used
+    /// again: its server may be silent, or not know what was written since.
+    pub(crate) fn pool(&self, most: usize, lease: Arc<HostLease>) -> Result<Pool, OpenError> {
         let config = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_connect(self.first.clone(), Connecting(self.clone()), config);
         Pool::builder(manager)
             .max_size(most)
+            .pre_recycle(Hook::sync_fn(move |_, metrics| match lease.timeline_changed() {
+                Some(changed) if metrics.created < changed => Err(HookError::message("it is old")),
+                _ => Ok(()),
+            }))
             .runtime(Runtime::Tokio1)
             .build()
             .map_err(|error| OpenError::Address(error.to_string()))

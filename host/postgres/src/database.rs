@@ -74,26 +74,11 @@ impl Database {
             Lane::start(address.clone(), (host, number), Arc::clone(&counts), lease.timeline())
         };
         let lanes = (0..lanes.max(1)).map(lane).collect();
-        let pool = address.pool(readers.max(1))?;
+        let pool = address.pool(readers.max(1), Arc::clone(&lease))?;
         let (tasks, operators) = (Handle::current(), Mutex::default());
         let finding = Semaphore::new(MOST_FINDING);
         let way = address.way;
-        let opened = Self { host, lease, pool, way, lanes, counts, tasks, operators, finding };
-        let opened = Arc::new(opened);
-        opened.follow();
-        Ok(opened)
-    }
-
-    /// Drops the connections for reading that were made on another timeline: their server may be
-    /// silent, or not know what was written since.
-    fn follow(self: &Arc<Self>) {
-        let (database, mut timeline) = (Arc::downgrade(self), self.lease.timeline());
-        self.tasks.spawn(async move {
-            while timeline.changed().await.is_ok() {
-                let Some(database) = database.upgrade() else { return };
-                database.pool.retain(|_, _| false);
-            }
-        });
+        Ok(Arc::new(Self { host, lease, pool, way, lanes, counts, tasks, operators, finding }))
     }
 
     /// What is asked, unless the database's timeline changes before it is answered. None: it does.
@@ -152,8 +137,9 @@ impl Database {
         sql: &str,
         values: &[&dyn Value],
     ) -> Result<Vec<Row>, StoreError> {
-        let got = timeout(PATIENCE, self.pool.get()).await.map_err(|_| no_answer(action))?;
-        let client = got.map_err(unavailable(action))?;
+        let getting = self.on_this_timeline(self.pool.get());
+        let got = timeout(PATIENCE, getting).await.ok().flatten();
+        let client = got.ok_or_else(|| no_answer(action))?.map_err(unavailable(action))?;
         let asking = async {
             let statement = self.way.keep_pooled(&client, sql).await?;
             statement.rows(&client, values).await

@@ -15,6 +15,13 @@ pub(crate) const TIMELINE: &str =
 /// A group's token has its timeline in front of so many bits.
 pub(crate) const BITS_BELOW_TIMELINE: u32 = 32;
 
+/// Whether the token of `h`, a row of `homes`, was given on the database's timeline. What the home
+/// of a group has in memory may otherwise be built on what a standby had not received before it was
+/// promoted. Companies have tokens without a timeline.
+pub(crate) fn on_this_timeline() -> String {
+    format!("(h.company > 0 OR h.token >> {BITS_BELOW_TIMELINE} = (SELECT {TIMELINE}))")
+}
+
 /// The unit that a host serves: the companies of a group, or the host's own rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Group(u8);
@@ -74,9 +81,9 @@ pub struct Term {
 }
 
 impl Term {
-    /// Whether it has begun before a timeline. What its host has read since may be lost.
-    pub fn is_before(self, timeline: i64) -> bool {
-        self.token >> BITS_BELOW_TIMELINE < timeline
+    /// Whether it has begun on a timeline. On another one, what its host has read may be lost.
+    pub(crate) fn is_of(self, timeline: i64) -> bool {
+        self.token >> BITS_BELOW_TIMELINE == timeline
     }
 }
 
@@ -121,8 +128,9 @@ mod tests {
     #[test]
     fn a_term_belongs_to_a_timeline() {
         let of = |token| Term { host: Uuid::nil(), token, group: Group::HOST };
-        assert!(!of((3 << 32) + 7).is_before(3) && of((3 << 32) + 7).is_before(4));
-        assert!(of(7).is_before(1), "what an earlier version has taken");
+        let term = of((3 << 32) + 7);
+        assert!(term.is_of(3) && !term.is_of(4) && !term.is_of(2));
+        assert!(!of(7).is_of(1), "what an earlier version has taken");
     }
 
     #[test]

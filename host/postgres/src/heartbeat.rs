@@ -244,7 +244,7 @@ impl Heartbeat {
         let ours = homes.filter_map(|(group, home)| Some((group, home.as_ref()?)));
         ours.filter(|(_, home)| home.is_me)
             .map(|(group, home)| Term { host: self.id, token: home.token, group })
-            .filter(|term| !term.is_before(seen.timeline))
+            .filter(|term| term.is_of(seen.timeline))
             .collect()
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use crate::company::Company;
 use crate::error::not_leading;
-use crate::group::{Group, Term};
+use crate::group::{Group, Term, on_this_timeline};
 use crate::store::Inner;
 use memhost_store::{Commit, StoreError, interrupted_at_start};
 use memhost_types::{CompanyId, Operation};
@@ -128,9 +128,10 @@ impl Inner {
                 // Whoever takes the group over waits for this statement, and then raises the token
                 // that it has set.
                 let sql = format!(
-                    "WITH term AS MATERIALIZED (SELECT 1 FROM homes \
-                       WHERE company = $3 AND host = $2 AND token = $4 FOR SHARE) \
-                     INSERT INTO homes (company, host, token) SELECT $1, $2, 1 FROM term {raise}"
+                    "WITH term AS MATERIALIZED (SELECT 1 FROM homes h \
+                       WHERE company = $3 AND host = $2 AND token = $4 AND {} FOR SHARE) \
+                     INSERT INTO homes (company, host, token) SELECT $1, $2, 1 FROM term {raise}",
+                    on_this_timeline()
                 );
                 self.ask_one(LOADING, &sql, &[&company, &host, &group.row(), &token]).await?
             }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_postgres::{Client, Row};
 use uuid::Uuid;
 
@@ -20,7 +20,7 @@ use crate::ask::{self, Value};
 use crate::connect::{self, Address};
 use crate::database::Database;
 use crate::error::{OpenError, PATIENCE, failed, no_answer, said};
-use crate::group::{BITS_BELOW_TIMELINE, Group, TIMELINE, Term, assigned};
+use crate::group::{BITS_BELOW_TIMELINE, Group, TIMELINE, Term, assigned, on_this_timeline};
 use crate::heartbeat::{Agreed, Heartbeat, Home, JoinOptions, Seen};
 use crate::lease::HostLease;
 use crate::shelf::Shelf;
@@ -43,6 +43,7 @@ const BEGIN_TO_TAKE: &str = "BEGIN; SET LOCAL statement_timeout = '8s'";
 const ASSIGNED_FIRST: Duration = Duration::from_millis(2_000);
 
 const TAKING: &str = "taking over";
+const GIVING: &str = "giving companies to another host";
 
 /// What a database says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,7 +170,7 @@ impl Membership {
         token: &str,
     ) -> Result<Option<Conflict>, tokio_postgres::Error> {
         let mut seen = self.seen.clone();
-        let _ = tokio::time::timeout(JOINED_WITHIN, seen.changed()).await;
+        let _ = timeout(JOINED_WITHIN, seen.changed()).await;
         let sql = "SELECT o.name, o.token <> $3, coalesce(o.place = me.place, false) \
                    FROM hosts o, hosts me WHERE me.id = $1 \
                    AND o.id <> me.id AND o.expires_at > clock_timestamp() \
@@ -344,7 +345,7 @@ impl Membership {
     /// Where the database fails. This host may be the home then, without a term; it can be called
     /// again.
     pub async fn take(&self, group: Group) -> Result<Option<Term>, StoreError> {
-        match tokio::time::timeout(PATIENCE, self.try_to_take(group)).await {
+        match timeout(PATIENCE, self.try_to_take(group)).await {
             Ok(taken) => taken,
             // A connection may be silent without being broken. This host looks on and tries again.
             Err(_) => Err(no_answer(TAKING)),
@@ -361,10 +362,12 @@ impl Membership {
         // Waits for transactions of the former home: each of them holds this row.
         let take = format!(
             "UPDATE homes h SET host = $1, \
-               token = greatest(h.token, {TIMELINE} << {BITS_BELOW_TIMELINE}) + 1 \
+               token = 1 + CASE WHEN {} THEN h.token \
+                 ELSE {TIMELINE} << {BITS_BELOW_TIMELINE} END \
              WHERE h.company = $2 AND h.token = $3 AND NOT EXISTS (\
                SELECT 1 FROM hosts o WHERE o.id = h.host AND o.id <> $1 \
-               AND o.expires_at > clock_timestamp()) RETURNING h.token"
+               AND o.expires_at > clock_timestamp()) RETURNING h.token",
+            on_this_timeline()
         );
         let (first_of, taken_by): ([&dyn Value; 2], [&dyn Value; 3]) =
             ([&row, &nobody], [&self.id, &row, &token]);
@@ -396,16 +399,19 @@ impl Membership {
     /// # Errors
     /// Where the database fails. The group stays here then.
     pub async fn give(&self, term: Term) -> Result<(), StoreError> {
-        let giving = failed("giving companies to another host");
         // From here on this host answers nothing of them: another one may write.
         self.lease.end_term(term.group);
         self.free_since.lock()[term.group.number()] = None;
-        let (client, _) = self.address.connect().await.map_err(&giving)?;
         // With another token, so that this host does not take it back by what it saw before.
         let sql = "UPDATE homes SET host = $1, token = token + 1 \
                    WHERE company = $2 AND host = $3 AND token = $4";
         let values: [&dyn Value; 4] = [&Uuid::nil(), &term.group.row(), &self.id, &term.token];
-        ask::changed(&client, sql, &values).await.map_err(&giving).map(drop)
+        let asking = async {
+            let (client, _) = self.address.connect().await?;
+            ask::changed(&client, sql, &values).await
+        };
+        let given = timeout(PATIENCE, asking).await.map_err(|_| no_answer(GIVING))?;
+        given.map_err(failed(GIVING)).map(drop)
     }
 
     /// All hosts that were here in the last ten minutes, by name, at each address the last one.

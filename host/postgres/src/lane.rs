@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio_postgres::error::SqlState;
 use uuid::Uuid;
 
-use crate::ask;
 use crate::batch::{self, Batch, Connection, Failure, NewHeld};
 use crate::connect::Address;
 use crate::costs::Costs;
@@ -268,13 +268,6 @@ impl Task {
                     self.drop_late(&mut items, &late);
                     continue;
                 }
-                Failure::Committed => match self.read_held(&items).await {
-                    Ok(held) => {
-                        self.counts.committed(items.len(), begun);
-                        return committed(items, held);
-                    }
-                    Err(error) => error,
-                },
                 Failure::Database(error) => error,
             };
             let message = said(&error);
@@ -361,7 +354,10 @@ impl Task {
     async fn attempt(&mut self, items: &[Item]) -> Result<NewHeld, Failure> {
         let mut connection = self.connection().await?;
         let done = self.transact(&mut connection, items).await;
-        if !connection.client.is_closed() {
+        // A proxy has led to a standby, perhaps, and leads elsewhere by now.
+        let only_reads = matches!(&done, Err(Failure::Database(error))
+            if error.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION));
+        if !connection.client.is_closed() && !only_reads {
             self.connection = Some(connection);
         }
         done
@@ -374,7 +370,10 @@ impl Task {
     ) -> Result<NewHeld, Failure> {
         let mut batch = Batch::of(items);
         let place = (self.host, self.number, self.batch);
-        let transaction = batch::begin(client, statements, &batch, place).await?;
+        let Some(transaction) = batch::begin(client, statements, &batch, place).await? else {
+            let place = (self.host, self.number);
+            return Ok(batch::held_by_now(client, statements, place, items).await?);
+        };
         let mut derived = self.sums.add(transaction.client(), items).await?;
         derived.extend(self.costs.number(transaction.client(), items).await?);
         batch.derive(&derived);
@@ -386,17 +385,6 @@ impl Task {
             Some(connection) => Ok(connection),
             None => Connection::open(&self.address).await,
         }
-    }
-
-    /// What the companies of items have by now, in bytes.
-    async fn read_held(&mut self, items: &[Item]) -> Result<NewHeld, tokio_postgres::Error> {
-        let connection = self.connection().await?;
-        let companies: Vec<i64> =
-            items.iter().flat_map(|item| &item.parts).map(|part| part.company.id).collect();
-        let sql = "SELECT id, held FROM companies WHERE id = ANY($1)";
-        let rows = ask::rows(&connection.client, sql, &[&companies]).await?;
-        self.connection = Some(connection);
-        Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
 }
 

@@ -1,8 +1,9 @@
 //! The lease of a host: until when it may answer.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::watch;
 
@@ -32,8 +33,12 @@ pub struct HostLease {
     reached: AtomicI64,
     /// The database's timeline; 0: not known.
     timeline: watch::Sender<i64>,
+    /// When it was found to be another one.
+    changed: Mutex<Option<Instant>>,
 }
 
+/// The end of a lease that is not renewed: before anything.
+const ENDED: u64 = 1;
 /// How long a host stands still at most, in nanoseconds, because of what another one has written.
 const LONGEST_STAND: i64 = 3_600 * 1_000_000_000;
 /// By how much the database's clock must differ from what was expected to count as set.
@@ -51,6 +56,7 @@ impl Default for HostLease {
             ahead: AtomicI64::new(i64::MIN),
             reached: AtomicI64::new(i64::MIN),
             timeline: watch::Sender::default(),
+            changed: Mutex::default(),
         }
     }
 }
@@ -70,7 +76,13 @@ impl HostLease {
     /// Whether the host may answer as the home of a group in this term.
     pub fn holds(&self, term: Term) -> bool {
         // `renew` sets the token first, so a lease that it renewed has its token.
-        self.is_held() && self.tokens[term.group.number()].load(Ordering::Acquire) == term.token
+        self.is_held() && self.is_home(term)
+    }
+
+    /// Whether the last heartbeat has found the host to be the home of a group in this term, however
+    /// late that was.
+    pub fn is_home(&self, term: Term) -> bool {
+        self.tokens[term.group.number()].load(Ordering::Acquire) == term.token
     }
 
     /// Whether the lease has not ended.
@@ -108,14 +120,16 @@ impl HostLease {
         let took = now().saturating_sub(sent);
         let middle = i64::try_from(sent + took / 2).unwrap_or(i64::MAX);
         let ahead = microseconds.saturating_mul(1_000).saturating_sub(middle);
+        let mut is_set = false;
         if let Some(before) = self.found() {
             self.reached.fetch_max(before, Ordering::Relaxed);
             let moved = ahead.abs_diff(self.ahead.load(Ordering::Relaxed));
-            if moved > took + nanoseconds(STEP) {
+            is_set = moved > took + nanoseconds(STEP);
+            if is_set {
                 self.since.store(sent, Ordering::Release);
             }
         }
-        if took <= nanoseconds(SOON) {
+        if is_set || took <= nanoseconds(SOON) {
             self.ahead.store(ahead, Ordering::Relaxed);
         }
     }
@@ -125,8 +139,22 @@ impl HostLease {
         self.timeline.subscribe()
     }
 
+    /// When the timeline was found to be another one.
+    pub(crate) fn timeline_changed(&self) -> Option<Instant> {
+        *self.changed.lock()
+    }
+
+    /// The database's timeline was found to be this one. Another server may have another clock, so
+    /// what [`Self::found_time`] says of one that was set holds for it.
     pub(crate) fn found_timeline(&self, timeline: i64) {
-        self.timeline.send_if_modified(|known| std::mem::replace(known, timeline) != timeline);
+        self.timeline.send_if_modified(|known| {
+            let before = std::mem::replace(known, timeline);
+            if before != 0 && before != timeline {
+                self.since.store(now(), Ordering::Release);
+                *self.changed.lock() = Some(Instant::now());
+            }
+            before != timeline
+        });
     }
 
     /// The host is the home of a group from here on.
@@ -164,12 +192,15 @@ impl HostLease {
         if sent >= self.until.load(Ordering::Acquire) {
             self.since.store(sent, Ordering::Release);
         }
-        self.until.store(sent + nanoseconds(LEASE), Ordering::Release);
+        let until = sent + nanoseconds(LEASE);
+        // A heartbeat may be answered after the end.
+        let go_on = |known| (known != ENDED).then_some(until);
+        let _ = self.until.fetch_update(Ordering::AcqRel, Ordering::Acquire, go_on);
     }
 
-    /// The host answers nothing any more.
+    /// The host answers nothing any more, and is not renewed.
     pub(crate) fn end(&self) {
-        self.until.store(0, Ordering::Release);
+        self.until.store(ENDED, Ordering::Release);
     }
 }
 
@@ -208,10 +239,9 @@ mod tests {
         lease.renew(first + term / 2, &[home(7)]);
         assert!(lease.is_held() && lease.is_settled());
         assert!(lease.holds(home(7)) && !lease.holds(home(8)));
-        lease.end();
-        assert!(!lease.holds(home(7)));
-        assert!(!lease.is_held());
         // After a gap the term begins anew.
+        lease.until.store(0, Ordering::Release);
+        assert!(!lease.holds(home(7)));
         lease.renew(now(), &[]);
         assert!(lease.is_held() && !lease.is_settled());
         assert!(!lease.holds(home(7)), "another host is the home by now");
@@ -224,5 +254,20 @@ mod tests {
         lease.end_term(Group::HOST);
         lease.renew(asked, &[home(9)]);
         assert!(!lease.holds(home(9)), "it was given away meanwhile");
+        lease.end();
+        lease.renew(now(), &[home(9)]);
+        assert!(!lease.is_held(), "a heartbeat was answered after the end");
+    }
+
+    #[test]
+    fn whose_place_is_taken_is_not_said_by_the_clock_of_another_server() {
+        let lease = HostLease::default();
+        let first = now() - nanoseconds(LEASE) - nanoseconds(STEP);
+        lease.renew(first, &[]);
+        lease.renew(first + nanoseconds(LEASE) / 2, &[]);
+        lease.found_timeline(1);
+        assert!(lease.is_settled() && lease.timeline_changed().is_none());
+        lease.found_timeline(2);
+        assert!(lease.is_held() && !lease.is_settled() && lease.timeline_changed().is_some());
     }
 }

@@ -5,11 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use deadpool_postgres::Object;
 use tokio_postgres::{Row, Transaction};
 
 use crate::ask::{self, Value};
+use crate::batch::fence_sql;
 use crate::company::Company;
-use crate::error::failed;
+use crate::error::{failed, no_answer};
 use crate::place::{kind, kinds_of_due};
 use crate::store::{Inner, PostgresStore};
 use memhost_store::{
@@ -171,7 +173,7 @@ const TRIM: &str = "WITH log AS (DELETE FROM operations WHERE company = $1 AND n
 
 impl Inner {
     /// A statement about one company, its first value, in a transaction while this host is its
-    /// home. Answers its row.
+    /// home. Answers its row. It takes as long as the company is large.
     async fn fenced(
         &self,
         home: &Company,
@@ -180,6 +182,23 @@ impl Inner {
         values: &[&dyn Value],
     ) -> Result<Row, StoreError> {
         let mut client = self.reader(action).await?;
+        let asking = self.fenced_on(&mut client, home, (action, sql), values);
+        match self.database.on_this_timeline(asking).await {
+            Some(answer) => answer,
+            None => {
+                drop(Object::take(client));
+                Err(no_answer(action))
+            }
+        }
+    }
+
+    async fn fenced_on(
+        &self,
+        client: &mut Object,
+        home: &Company,
+        (action, sql): (&'static str, &str),
+        values: &[&dyn Value],
+    ) -> Result<Row, StoreError> {
         let transaction = client.transaction().await.map_err(failed(action))?;
         // Somebody who takes over waits for it.
         let idle = "SET LOCAL idle_in_transaction_session_timeout = '2s'";
@@ -200,12 +219,9 @@ impl Inner {
         action: &'static str,
     ) -> Result<(), StoreError> {
         let (rows, tokens): (Vec<i64>, Vec<i64>) = home.fence().unzip();
-        let sql = "SELECT 1 FROM homes h \
-                   JOIN unnest($1::bigint[], $2::bigint[]) AS w(company, token) \
-                   ON h.company = w.company AND h.token = w.token AND h.host = $3 \
-                   ORDER BY h.company FOR SHARE OF h";
-        let values: [&dyn Value; 3] = [&rows, &tokens, &self.database.host];
-        let found = ask::rows(transaction.client(), sql, &values).await.map_err(failed(action))?;
+        let (sql, values): (_, [&dyn Value; 3]) =
+            (fence_sql(), [&rows, &tokens, &self.database.host]);
+        let found = ask::rows(transaction.client(), &sql, &values).await.map_err(failed(action))?;
         if found.len() == rows.len() {
             return Ok(());
         }

@@ -173,7 +173,8 @@ impl PostgresStore {
 impl Inner {
     /// A connection for reading, or for a transaction beside those of lanes.
     pub(crate) async fn reader(&self, action: &'static str) -> Result<Object, StoreError> {
-        self.database.pool.get().await.map_err(unavailable(action))
+        let got = self.database.on_this_timeline(self.database.pool.get()).await;
+        got.ok_or_else(|| no_answer(action))?.map_err(unavailable(action))
     }
 
     /// The rows of a question. It is asked again where the connection breaks, so a statement that

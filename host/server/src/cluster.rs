@@ -172,32 +172,31 @@ impl Shared {
         let mut seen = self.membership.seen();
         let mut kept_until = Instant::now();
         loop {
-            let (home, timeline) = {
-                let seen = seen.borrow_and_update();
-                (seen.homes[group.number()].clone(), seen.timeline)
-            };
+            let home = seen.borrow_and_update().homes[group.number()].clone();
             let serving = match &**self.role(group).borrow() {
                 Role::Serves(serving) => Some(Arc::clone(serving)),
                 _ => None,
             };
             match serving {
-                Some(serving) if serving.term.is_before(timeline) => {
-                    tracing::warn!(
-                        group = group.number(),
-                        "a standby of the database was promoted, or a backup restored: what this \
-                         host has in memory is read again"
-                    );
+                Some(serving) if !self.membership.lease().is_home(serving.term) => {
+                    let is_ours = home.as_ref().is_some_and(|home| home.is_me);
+                    let why = match is_ours {
+                        true => {
+                            "the database has another timeline, as after a standby was \
+                            promoted or a backup restored: what this host has in memory is read \
+                            again"
+                        }
+                        false => "another host has taken over",
+                    };
+                    tracing::warn!(group = group.number(), "{why}");
                     self.follow(group, home.as_ref());
-                    serving.service.background().shutdown(Duration::ZERO).await;
-                    // It is free now, unless the database says that it is another host's.
-                    continue;
-                }
-                Some(serving)
-                    if home.as_ref().is_some_and(|seen| seen.token > serving.term.token) =>
-                {
-                    tracing::warn!(group = group.number(), "another host has taken over");
-                    self.follow(group, home.as_ref());
-                    serving.service.background().shutdown(Duration::ZERO).await;
+                    // It can write nothing any more, and nobody waits for its end.
+                    tokio::spawn(async move {
+                        serving.service.background().shutdown(Duration::ZERO).await;
+                    });
+                    if is_ours {
+                        continue;
+                    }
                 }
                 Some(serving) => {
                     let must_go = self.membership.must_leave();

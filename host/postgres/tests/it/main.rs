@@ -9,6 +9,7 @@ mod hosts;
 mod lanes;
 mod model;
 mod pooler;
+mod promotion;
 mod proxy;
 mod server;
 mod steps;

@@ -9,11 +9,15 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
+use rustix::net::sockopt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// How long a connection may take to be made.
 const CONNECT_WITHIN: Duration = Duration::from_secs(1);
+/// How long another host may give no sign of life, and when it is asked for one.
+const SILENT_FOR: Duration = Duration::from_secs(5);
+const ASKED_AFTER: Duration = Duration::from_secs(2);
 /// Connections to one host that are kept for the next request.
 const MOST_KEPT: usize = 256;
 
@@ -90,6 +94,16 @@ impl Peers {
     }
 }
 
+/// Lets the connection break where the other end gives no sign of life: the network in between may
+/// be cut.
+fn give_up(stream: &TcpStream) -> rustix::io::Result<()> {
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, ASKED_AFTER)?;
+    sockopt::set_tcp_keepintvl(stream, ASKED_AFTER)?;
+    let silent_for = SILENT_FOR.as_millis().try_into().unwrap_or(u32::MAX);
+    sockopt::set_tcp_user_timeout(stream, silent_for)
+}
+
 async fn connect(peer_url: &str) -> Result<SendRequest<Body>, String> {
     let uri: Uri = peer_url.parse().map_err(|error| format!("{peer_url}: {error}"))?;
     let address = uri.authority().map(ToString::to_string).unwrap_or_default();
@@ -97,6 +111,7 @@ async fn connect(peer_url: &str) -> Result<SendRequest<Body>, String> {
         let stream = TcpStream::connect(&address).await.map_err(|error| error.to_string())?;
         // Requests are small, and somebody waits for each.
         stream.set_nodelay(true).map_err(|error| error.to_string())?;
+        give_up(&stream).map_err(|error| error.to_string())?;
         handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())
     };
     let made = timeout(CONNECT_WITHIN, connecting).await;
