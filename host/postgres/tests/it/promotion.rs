@@ -17,7 +17,7 @@ fn is_elsewhere<T: std::fmt::Debug>(refused: &Result<T, StoreError>) {
 }
 
 /// The company is not even loaded.
-fn is_not_loaded(refused: &Result<(), StoreError>) {
+fn is_not_loaded(refused: &Result<bool, StoreError>) {
     assert!(
         matches!(refused, Err(StoreError::Unavailable { action: "loading a company", .. })),
         "{refused:?}"
