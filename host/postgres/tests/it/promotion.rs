@@ -54,10 +54,12 @@ fn nothing_is_written_in_a_term_of_the_timeline_before() {
         is_not_loaded(&memhost_store::write(&store, &[event(&third, b"2")]).await);
 
         until(&host, |home| home.is_me && home.token == term.token).await;
-        while host.lease().holds(term) {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        assert!(host.should_take(group()));
+        let ready = async {
+            while host.lease().is_home(term) || !host.should_take(group()) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(Duration::from_secs(20), ready).await.expect("the host sees no new timeline");
         let again = host.take(group()).await.unwrap().unwrap();
         assert!(again.token > term.token && again.token >> 32 == 2, "{again:?}");
         let store = open(&address, again).await;
