@@ -79,8 +79,8 @@ impl HostLease {
         self.is_held() && self.is_home(term)
     }
 
-    /// Whether the last heartbeat has found the host to be the home of a group in this term, however
-    /// late that was.
+    /// Whether the last heartbeat has found the host to be the home of a group in this term,
+    /// however late that was.
     pub fn is_home(&self, term: Term) -> bool {
         self.tokens[term.group.number()].load(Ordering::Acquire) == term.token
     }
