@@ -36,6 +36,11 @@ providers:
         -p memhost-mem0 -p memhost-memos -p memhost-memsearch -p memhost-openviking -p memhost-supermemory -p memhost-taxonomy
     @ls "${CARGO_TARGET_DIR:-{{justfile_directory()}}/target}"/wasm32-wasip2/guest/memhost_*.wasm
 
+# All packages from a clean clone, in target/release-files, each tried in a clean root: about an hour, `just release x86_64`
+# without ARM about half. Needs root, and says what is not installed.
+release *ARCHS: providers
+    host/deploy/release/build {{ARCHS}}
+
 # An MCP client that is none of ours, for the tests: the official Python SDK, in target/venv.
 mcp-client:
     python3 -m venv target/venv

@@ -19,6 +19,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "activity",
             "evaluation",
             "outgoing",
+            "probe",
         ],
     ),
     ("Cost", &["cost", "charge", "budget"]),

@@ -33,6 +33,7 @@ mod outgoing;
 mod output;
 mod page;
 mod plugin;
+mod probe;
 mod process;
 mod secret;
 mod serve;
@@ -188,6 +189,8 @@ enum Command {
     Cluster(cluster::ClusterCommand),
     /// Diagnose a host and suggest fixes.
     Doctor(store::DoctorArgs),
+    /// Succeed if a host answers; for service managers and containers.
+    Probe(probe::ProbeArgs),
     /// Manage the embedding model that providers may use.
     #[command(subcommand)]
     Embeddings(embeddings::EmbeddingsCommand),
@@ -343,6 +346,7 @@ async fn dispatch(cli: Cli) -> Result<()> {
         Command::Store(command) => store::run(command).await,
         Command::Cluster(command) => cluster::run(command).await,
         Command::Doctor(args) => store::doctor(args).await,
+        Command::Probe(args) => probe::run(args).await,
         Command::Embeddings(command) => embeddings::run(command),
         Command::Eval(command) => evaluate::run(command).await,
         Command::Mcp(args) => mcp::run(args).await,

@@ -34,7 +34,7 @@ enum Why {
 }
 
 /// The beginnings of commands that are not run.
-const NOT_RUN: [(&str, Why); 22] = [
+const NOT_RUN: [(&str, Why); 30] = [
     ("aws", Why::Vendor),
     ("claude", Why::Vendor),
     ("memhost bridge", Why::Vendor),
@@ -45,6 +45,15 @@ const NOT_RUN: [(&str, Why); 22] = [
     ("npm", Why::Vendor),
     ("paperclipai", Why::Vendor),
     ("pip", Why::Vendor),
+    // `host/deploy/release/try` runs these, from the page of packages.
+    ("export", Why::Build),
+    ("npx", Why::Build),
+    ("podman", Why::Build),
+    ("sha256sum", Why::Build),
+    ("sudo", Why::Build),
+    ("tar", Why::Build),
+    ("uv", Why::Build),
+    ("uvx", Why::Build),
     ("./build.sh", Why::Build),
     ("cargo", Why::Build),
     ("just", Why::Build),

@@ -34,9 +34,12 @@ pub(super) fn open(config: &sled::Config) -> sled::Result<Db> {
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code, reason = "no dependency has a safe function for this call")]
 fn become_batch() {
-    let ordinary = libc::sched_param { sched_priority: 0 };
+    // The kernel's structure has this number only.
+    let priority: libc::c_int = 0;
+    // musl's `sched_setscheduler` always fails, so the kernel is asked directly.
+    let call = libc::SYS_sched_setscheduler;
     // SAFETY: 0 is this thread, and the parameter outlives the call.
-    let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const ordinary) };
+    let _ = unsafe { libc::syscall(call, 0, libc::SCHED_BATCH, &raw const priority) };
 }
 
 #[cfg(not(target_os = "linux"))]
