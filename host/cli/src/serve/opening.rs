@@ -8,7 +8,7 @@ use crate::{CliError, Result};
 use memhost_core::{Service, ServiceOptions};
 
 /// Seconds for which one core compiles the built-in provider.
-const COMPILES_FOR: usize = 5;
+const COMPILES_FOR: usize = 4;
 
 /// What the host does before it listens. A person types the next command meanwhile.
 pub(super) fn starting(data_dir: &Path, has_database: bool) -> String {
