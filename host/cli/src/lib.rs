@@ -212,7 +212,7 @@ enum Command {
     /// Compile one component: a host starts this for each, and gives it the component.
     #[command(hide = true)]
     CompileComponent(process::CompileArgs),
-    /// Append the built-in provider, compiled, to a program's file: its first start compiles nothing.
+    /// Append the built-in provider, compiled, to a program's file, for its first start.
     #[command(hide = true)]
     CarryCompiled(process::CarryArgs),
 }
