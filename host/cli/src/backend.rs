@@ -1,7 +1,9 @@
 //! The host that a command talks to: over HTTP, or opened by this process. Both go through the same
 //! routes.
 
+use std::io::Write;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -11,14 +13,19 @@ use super::answer::Answer;
 use super::args::HostArgs;
 use super::config::HostConfig;
 use super::connection::Connection;
+use super::texts::printable;
 use super::user_files::check_data;
 use super::{CliError, Result};
 use memhost_agent_hooks::UnixConnector;
 use memhost_core::{Service, ServiceOptions};
+use memhost_http::{Problem, ProblemCode};
 use memhost_server::{InProcess, Method, Request};
 
 /// The longest answer that is read, in bytes.
 const MAX_ANSWER: u64 = 256 << 20;
+/// How long a command waits for a host that is starting, and the pause before it asks again.
+const STARTS_WITHIN: Duration = Duration::from_secs(30);
+const AGAIN: Duration = Duration::from_millis(200);
 
 /// A host.
 pub(super) enum Backend {
@@ -151,8 +158,9 @@ impl Backend {
                 let url = &remote.connection.url;
                 let detail = format!(
                     "{url} requires a token; set --token or MEMHOST_TOKEN, or save it with \
-                     `memhost context create NAME --url {url} --token -`; `memhost serve` prints \
-                     the token at its first start, `memhost serve --new-token` replaces it"
+                     `memhost context create NAME --url {url} --token -`; `memhost serve` says \
+                     at its first start what the token is or which file has it, `memhost serve \
+                     --new-token` replaces it"
                 );
                 CliError::Problem { status, detail, operation: None, code: None }
             }
@@ -192,8 +200,37 @@ impl Remote {
         CliError::Unreachable { url: self.url(path).to_owned(), message: error.to_string() }
     }
 
-    /// Sends a request. Blocks until the head of the response has arrived.
+    /// Sends a request, again while the host is starting. Blocks until the head of the response has
+    /// arrived.
     fn send(&self, request: &Request) -> Result<ureq::http::Response<ureq::Body>> {
+        let (began, mut is_told) = (Instant::now(), false);
+        loop {
+            let response = self.send_once(request)?;
+            if response.status() != ureq::http::StatusCode::SERVICE_UNAVAILABLE {
+                return Ok(response);
+            }
+            let (head, mut body) = response.into_parts();
+            let body =
+                body.read_to_vec().map_err(|error| self.unreachable(&request.path, &error))?;
+            let problem = serde_json::from_slice::<Problem>(&body).ok();
+            let starting = problem.filter(|problem| problem.code() == ProblemCode::Starting);
+            let waits = starting.filter(|_| began.elapsed() < STARTS_WITHIN);
+            let Some(problem) = waits else {
+                let body = ureq::Body::builder().data(body);
+                return Ok(ureq::http::Response::from_parts(head, body));
+            };
+            if !is_told {
+                is_told = true;
+                let (said, _) =
+                    problem.detail().rsplit_once("; ").unwrap_or((problem.detail(), ""));
+                let (said, seconds) = (printable(said), STARTS_WITHIN.as_secs());
+                writeln!(std::io::stderr(), "{said}; waiting up to {seconds} s")?;
+            }
+            std::thread::sleep(AGAIN);
+        }
+    }
+
+    fn send_once(&self, request: &Request) -> Result<ureq::http::Response<ureq::Body>> {
         let url = self.url(&request.path);
         let (base, agent) = match url.strip_prefix("unix:") {
             // A local socket needs no proxy.

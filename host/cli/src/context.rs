@@ -205,18 +205,18 @@ pub(super) async fn run(command: ContextCommand, selected: Option<String>) -> Re
     }
 }
 
-/// Saves the token of a new host as a context, so that commands on this machine work at once. Does
-/// so only on a terminal: the token of a service or a container does not belong in a home
-/// directory.
-pub(super) fn remember(url: &str, control_url: &str, token: &str) -> Result<()> {
+/// Saves the token of a new host as a context, so that commands on this machine work at once, and
+/// answers what to say. Does so only on a terminal: the token of a service or a container does not
+/// belong in a home directory.
+pub(super) fn remember(url: &str, control_url: &str, token: &str) -> Result<Option<String>> {
     if !std::io::stdout().is_terminal() {
-        return Ok(());
+        return Ok(None);
     }
     let file = File::read()?;
-    match keep_local(&file, url, control_url, token)? {
-        true => line(&format!("saved as the context `{LOCAL}` in {}", file.path.display())),
-        false => line(&format!("save it with `memhost context create NAME --url {url} --token -`")),
-    }
+    Ok(Some(match keep_local(&file, url, control_url, token)? {
+        true => format!("saved as the context `{LOCAL}` in {}", file.path.display()),
+        false => format!("save it with `memhost context create NAME --url {url} --token -`"),
+    }))
 }
 
 /// The context of a host on this machine.

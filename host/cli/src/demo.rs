@@ -96,13 +96,14 @@ pub(super) async fn run(args: DemoArgs) -> Result<()> {
         Endpoint::bind(&args.listen.into(), Surfaces::All).await.map_err(CliError::host)?;
     let (token, shown) = AdminToken::of_data_dir(&data_dir, true).map_err(CliError::host)?;
     let address = endpoint.address();
-    let shown = shown.unwrap_or_default();
+    let shown = serve::for_shell(&data_dir, &shown.unwrap_or_default())?;
     title("The host stays up; Ctrl-C ends it")?;
     line(&format!("  {address}\n  in another terminal:\n"))?;
     line(&format!("  export MEMHOST_URL={address} MEMHOST_TOKEN={shown} MEMHOST_COMPANY=demo"))?;
     line("  memhost search 'who may reach the network?'")?;
     line("  memhost operation list --kind forget\n")?;
-    let token = serve::show_explorer(token, &address.to_string(), &service, true)?;
+    let (token, explorer) = serve::explorer(token, &address.to_string(), &service)?;
+    line(&explorer.unwrap_or_default())?;
     server::run(vec![endpoint], service, token, ServerOptions::default(), crate::signals::stop())
         .await
         .map_err(CliError::host)

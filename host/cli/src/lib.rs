@@ -215,6 +215,9 @@ enum Command {
     /// Compile one component: a host starts this for each, and gives it the component.
     #[command(hide = true)]
     CompileComponent(process::CompileArgs),
+    /// Append the built-in provider, compiled, to a program's file, for its first start.
+    #[command(hide = true)]
+    CarryCompiled(process::CarryArgs),
 }
 
 /// Parses the command line; prints a message and exits where it is invalid.
@@ -296,6 +299,9 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
     if let Some(Command::CompileComponent(args)) = &cli.command {
         return process::compile(args);
     }
+    if let Some(Command::CarryCompiled(args)) = &cli.command {
+        return process::carry(args);
+    }
     // Two threads for each core: a guest that blocks in a host call must not delay other calls.
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get) * 2;
     let runtime =
@@ -351,7 +357,7 @@ async fn dispatch(cli: Cli) -> Result<()> {
         Command::Eval(command) => evaluate::run(command).await,
         Command::Mcp(args) => mcp::run(args).await,
         // Ran before the runtime was started.
-        Command::AgentHooks(_) | Command::CompileComponent(_) => Ok(()),
+        Command::AgentHooks(_) | Command::CompileComponent(_) | Command::CarryCompiled(_) => Ok(()),
         Command::Bridge(command) => bridge::run(command).await,
         Command::Context(command) => context::run(command, cli.context).await,
         Command::Man(args) => man::run(&args, Cli::command()),

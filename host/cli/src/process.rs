@@ -3,14 +3,18 @@
 //! input.
 
 use std::io::{BufRead, ErrorKind, Read};
+use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use clap::Args;
 use tokio::sync::oneshot;
 
+use super::output::line;
 use super::{CliError, Result};
-use memhost_sandbox::{CompileLimits, CompileSetup, Compiler, CompilerProcess, compile_component};
+use memhost_sandbox::{
+    CompileLimits, CompileSetup, Compiler, CompilerProcess, carry_compiled, compile_component,
+};
 
 /// The longest first line, in bytes.
 const MAX_LINE: u64 = 4_096;
@@ -34,6 +38,20 @@ pub(super) struct CompileArgs {
     /// Check a configuration instead: a list of a schema and a configuration.
     #[arg(long)]
     config: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CarryArgs {
+    /// Program file, such as a `memhost` that was just built; stripping it later removes the code.
+    #[arg(value_name = "PROGRAM")]
+    program: PathBuf,
+}
+
+/// Compiles the built-in provider for usual processors and appends the code to a program's file.
+pub(super) fn carry(args: &CarryArgs) -> Result<()> {
+    let component = memhost_builtin::local_markdown()?;
+    let bytes = carry_compiled(&args.program, &component).map_err(CliError::host)?;
+    line(&format!("{} carries {bytes} bytes of compiled code", args.program.display()))
 }
 
 /// Compiles the component on the standard input, or checks the configuration there.

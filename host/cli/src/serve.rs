@@ -3,10 +3,12 @@
 mod cluster;
 mod listen;
 mod memory;
+mod opening;
+mod token;
 
 use std::io::{IsTerminal, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
@@ -14,14 +16,15 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 pub(crate) use self::cluster::{database, unusable};
 pub(super) use self::listen::check_address;
-use self::listen::{bind, ready, say_listening, until};
+use self::listen::{addresses, bind, ready, say_listening, until};
+pub(super) use self::token::for_shell;
 use super::config::{self, HostConfig, HostOptions};
 use super::output::line;
 use super::{CliError, Result, context, process};
 use memhost_core::plugins::TrustedKey;
 use memhost_core::{Audit, Service, end_quiet};
 use memhost_explorer::LinkTemplate;
-use memhost_server::{self as server, Address, AdminToken, Endpoint, ServerOptions, Surfaces};
+use memhost_server::{self as server, Address, AdminToken, Listening, Surfaces};
 use memhost_types::{Digest, Origin};
 
 /// The default listen address, reachable only from this machine.
@@ -197,7 +200,7 @@ pub(super) async fn run(args: ServeArgs) -> Result<()> {
         end_quiet(&data_dir).map_err(CliError::host)?;
     }
     if args.print_address.is_none() {
-        let text = starting(&data_dir, options.database.is_some());
+        let text = opening::starting(&data_dir, options.database.is_some());
         drop(writeln!(std::io::stderr(), "{text}"));
     }
     if options.database.is_some() {
@@ -211,94 +214,83 @@ pub(super) async fn run(args: ServeArgs) -> Result<()> {
         return cluster::serve(place, start, options, surfaces).await;
     }
     place.refuse()?;
-    let service = Service::open(options).await.map_err(CliError::data_dir)?;
+    let compiles = options.sandbox.compiles_own.clone();
+    let endpoints = match bind(listen).await {
+        Ok(endpoints) => endpoints,
+        // A host that has the address may have the directory, too, and that says more.
+        Err(error) => {
+            return Err(Service::open(options).await.err().map_or(error, CliError::data_dir));
+        }
+    };
+    let at = addresses(&endpoints);
+    let doing = move || opening::doing(*compiles.borrow());
+    let listening = Listening::begin(endpoints, surfaces, doing);
+    let is_json = args.print_address.is_some();
+    let service = opening::open(options, !is_json).await?;
     if service.monitor().is_quiet() {
         tracing::warn!(
             "this host is quiet, because its data directory was restored from a backup: it \
              delivers nothing and asks no other system; start it with --end-quiet to end that"
         );
     }
-    // Before a token is made: one of a host that cannot listen would be shown and lost.
-    let endpoints = bind(listen).await?;
     let (token, made) = match known {
         Some(token) => (token, None),
         None => AdminToken::of_data_dir(&data_dir, args.new_token).map_err(CliError::host)?,
     };
     // From the first line on that says where the host is, no signal ends it without a word.
     let stopped = crate::signals::stop();
-    if args.print_address.is_some() {
-        line(&ready(&endpoints, service.monitor().store_id()))?;
-        if made.is_some() {
-            tracing::warn!(
-                "a new operator token was made and not shown; give one, such as with \
-                 --token-from-stdin"
-            );
-        }
-        return serve(endpoints, service, token, surfaces, stopped, closed).await;
-    }
     if let Some(made) = &made {
-        line(&format!("the operator token, shown only once:\n  {made}"))?;
+        token::tell(&data_dir, made, is_json)?;
     }
-    say_listening(&endpoints)?;
-    let explorer =
-        endpoints.last().map(|endpoint| endpoint.address().to_string()).unwrap_or_default();
-    let token = show_explorer(token, &explorer, &service, made.is_some())?;
-    if let (Some(made), Some(first), Some(last)) = (&made, endpoints.first(), endpoints.last()) {
-        context::remember(&first.address().to_string(), &last.address().to_string(), made)?;
+    if is_json {
+        listening.open(&service, &token);
+        line(&ready(&at, service.monitor().store_id()))?;
+        return serve(listening, service, stopped, closed).await;
     }
-    serve(endpoints, service, token, surfaces, stopped, closed).await
-}
-
-/// What the host does before it listens. The first start takes seconds, in which a person types the
-/// next command.
-fn starting(data_dir: &Path, has_database: bool) -> String {
-    let shown = data_dir.display();
-    let does = match (has_database, data_dir.join("FORMAT").exists()) {
-        (true, _) => "joins the hosts on its database".to_owned(),
-        (false, true) => format!("opens {shown}"),
-        (false, false) => format!("compiles the built-in provider and makes {shown}"),
-    };
-    format!("memhost is starting: it {does}, and then says `listening`")
+    let [first, last] = [at.first(), at.last()].map(|at| at.map(|(at, _)| at.to_string()));
+    let (first, last) = (first.unwrap_or_default(), last.unwrap_or_default());
+    let (token, explorer) = explorer(token, &last, &service)?;
+    // A command that waits for this host looks for its token as soon as it is open.
+    let kept = made.map(|made| context::remember(&first, &last, &made)).transpose()?;
+    listening.open(&service, &token);
+    say_listening(&at)?;
+    for said in explorer.into_iter().chain(kept.flatten()) {
+        // A program that has read the address may have closed the output by now.
+        drop(line(&said));
+    }
+    serve(listening, service, stopped, closed).await
 }
 
 /// Serves until a signal comes, or standard input is closed where that matters.
 async fn serve(
-    endpoints: Vec<Endpoint>,
+    listening: Listening,
     service: Arc<Service>,
-    token: AdminToken,
-    options: ServerOptions,
     stopped: impl Future<Output = ()> + Send + 'static,
     closed: Option<impl Future<Output = ()> + Send + 'static>,
 ) -> Result<()> {
-    let stop = until(stopped, closed);
-    let serving = server::run(endpoints, service, token, options, stop);
     tokio::select! {
-        served = serving => served.map_err(CliError::host),
+        served = listening.until(service, until(stopped, closed)) => served.map_err(CliError::host),
         never = memory::give_back_when_idle() => never,
     }
 }
 
-/// Says where the explorer is. On a terminal, and with a new token, also a link that signs in once:
-/// elsewhere it would be in a log.
-pub(super) fn show_explorer(
+/// Where the explorer is, and on a terminal a link that signs in once: elsewhere it would be in a
+/// log. `None`: a browser does not reach this address.
+pub(super) fn explorer(
     token: AdminToken,
     address: &str,
     service: &Service,
-    is_new: bool,
-) -> Result<AdminToken> {
+) -> Result<(AdminToken, Option<String>)> {
     if !address.starts_with("http") {
-        return Ok(token);
+        return Ok((token, None));
     }
-    // A program that has read the address may have closed the output by now.
-    drop(line(&format!("the explorer is at {address}/")));
-    if !is_new && !std::io::stdout().is_terminal() {
-        return Ok(token);
+    let at = format!("the explorer is at {address}/");
+    if !std::io::stdout().is_terminal() {
+        return Ok((token, Some(at)));
     }
     let (token, code) = token.with_link(service.control().now()).map_err(CliError::host)?;
-    drop(line(&format!(
-        "sign in there once, within ten minutes:\n  {address}/sign-in?link={code}"
-    )));
-    Ok(token)
+    let link = format!("{address}/sign-in?link={code}");
+    Ok((token, Some(format!("{at}\nsign in there once, within ten minutes:\n  {link}"))))
 }
 
 /// The listen addresses with their planes.

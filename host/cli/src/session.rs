@@ -29,10 +29,24 @@ pub(super) struct Session {
 }
 
 impl HostArgs {
-    /// The host that is named.
-    pub(super) async fn open(&self) -> Result<Session> {
+    /// The host that is named, and how it is reached.
+    pub(super) async fn connect(&self) -> Result<(Connection, Backend)> {
         let connection = Connection::of(self)?;
         let host = Backend::open(self, &connection).await?;
+        if connection.token.is_some() || self.data_dir.is_some() {
+            return Ok((connection, host));
+        }
+        // A first start saves the token. What is wrong with the host is said when it is asked for
+        // something.
+        drop(host.get::<Value>("/info").await);
+        let connection = Connection::of(self)?;
+        let host = Backend::open(self, &connection).await?;
+        Ok((connection, host))
+    }
+
+    /// The host that is named.
+    pub(super) async fn open(&self) -> Result<Session> {
+        let (connection, host) = self.connect().await?;
         Ok(Session {
             host,
             format: self.output.format(),

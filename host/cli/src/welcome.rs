@@ -5,7 +5,7 @@ use clap::{Args, Command, FromArgMatches};
 use super::args::HostArgs;
 use super::connection::Connection;
 use super::output::line;
-use super::{Backend, CliError, Result};
+use super::{CliError, Result};
 use memhost_http::api::CompaniesView;
 
 pub(super) async fn run(context: Option<String>) -> Result<()> {
@@ -13,8 +13,7 @@ pub(super) async fn run(context: Option<String>) -> Result<()> {
     let matches = HostArgs::augment_args(Command::new("memhost")).get_matches_from(["memhost"]);
     let mut host = HostArgs::from_arg_matches(&matches).map_err(CliError::host)?;
     host.context = context.or(host.context);
-    let connection = Connection::of(&host)?;
-    let host = Backend::open(&host, &connection).await?;
+    let (connection, host) = host.connect().await?;
     let found = host.get::<CompaniesView>("/control/v1/companies").await.map(drop);
     line("memhost: shared memory for a company of AI agents, with sandboxed providers.\n")?;
     line(&advice(&connection, &found))?;
@@ -34,7 +33,7 @@ fn advice(connection: &Connection, found: &Result<()>) -> String {
         Err(CliError::Unreachable { .. }) => commands(
             format!("No host is running at {url}. Start one, or run the demonstration:"),
             &[
-                ("memhost serve", "runs a host and prints its token once"),
+                ("memhost serve", "runs a host and makes its token"),
                 ("memhost demo", "runs a demonstration host"),
             ],
         ),

@@ -1,5 +1,5 @@
-//! Authentication: the operator's token (from the environment, or made at the first start, shown
-//! once and stored as a digest), and the layer that requires a token.
+//! Authentication: the operator's token (from the environment, or made at the first start, handed
+//! over once and stored as a digest), and the layer that requires a token.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::cache::CacheKey;
+use super::carried;
 use super::compile::Compiled;
 use super::component::{Component, Inspection, Prepared};
 use super::contract::{ExportIndices, Exported, OptionalInterface, PACKAGE, provider};
@@ -51,7 +52,8 @@ impl Component {
         Self::admitted(sandbox, bytes.into(), cache, patience, false).await
     }
 
-    /// Admits a component of this host's own. It is compiled in this process.
+    /// Admits a component of this host's own. It is not compiled where the file of this program has
+    /// its code.
     ///
     /// # Errors
     /// Why the component is refused.
@@ -72,7 +74,8 @@ impl Component {
     ) -> Result<Self, AdmissionError> {
         check_format(&bytes)?;
         let (worker, key, read) = (sandbox.clone(), cache.cloned(), Arc::clone(&bytes));
-        let (digest, cached) = blocking(move || Ok(cached(&worker, &read, key.as_ref()))).await?;
+        let (digest, cached) =
+            blocking(move || Ok(cached(&worker, &read, key.as_ref(), is_trusted))).await?;
         let size = bytes.len() as u64;
         let is_new = cached.is_none();
         let compiled = match cached {
@@ -151,11 +154,13 @@ async fn blocking<T: Send + 'static>(
     done.map_err(|error| AdmissionError::io("admitting", "the component", error))?
 }
 
-/// The digest of a component, and its compiled form if the cache has it.
+/// The digest of a component, and its compiled form if the cache has it, or this program the one
+/// of its own component.
 fn cached(
     sandbox: &Sandbox,
     bytes: &[u8],
     cache: Option<&CacheKey>,
+    is_own: bool,
 ) -> (Digest, Option<wasmtime::component::Component>) {
     let digest = Digest::of(bytes);
     let cached = cache.and_then(|cache| {
@@ -164,6 +169,7 @@ fn cached(
             None
         })
     });
+    let cached = cached.or_else(|| if is_own { carried::load(sandbox, digest) } else { None });
     if cached.is_some() {
         sandbox.counters().loaded();
     }

@@ -36,6 +36,9 @@ impl Sandbox {
         is_trusted: bool,
     ) -> Result<Compiled, AdmissionError> {
         let started = std::time::Instant::now();
+        if is_trusted {
+            self.options().compiles_own.send_replace(true);
+        }
         let sandbox = self.clone();
         let compiled = match self.compiler() {
             Compiler::Process(process) => {

@@ -5,6 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tokio::sync::watch;
 use wasmtime::component::Linker;
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
@@ -35,6 +36,8 @@ pub struct SandboxOptions {
     pub meter: Option<Meter>,
     /// Where components are compiled.
     pub compiler: Compiler,
+    /// Becomes true when a component of the host's own has to be compiled, which takes seconds.
+    pub compiles_own: watch::Sender<bool>,
 }
 
 impl Default for SandboxOptions {
@@ -46,6 +49,7 @@ impl Default for SandboxOptions {
             is_quiet: false,
             meter: None,
             compiler: Compiler::default(),
+            compiles_own: watch::Sender::default(),
         }
     }
 }

@@ -6,6 +6,7 @@ mod admission;
 mod answer;
 mod cache;
 mod calls;
+mod carried;
 mod clocks;
 mod compile;
 mod compiler;
@@ -33,6 +34,7 @@ mod ticker;
 
 pub use answer::{Answer, CaptureAnswer, ForgetAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
 pub use cache::CacheKey;
+pub use carried::carry_compiled;
 pub use compile::{CompileSetup, ConfigCheckError, compile_component};
 pub use compiler::{CompileLimits, CompileStop, Compiler, CompilerProcess};
 pub use component::{Component, Inspection, MAX_COMPONENT_BYTES};

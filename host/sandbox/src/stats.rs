@@ -19,7 +19,7 @@ pub struct SandboxStats {
     pub compiled: u64,
     /// Microseconds that compiling took.
     pub compile_us: u64,
-    /// Components loaded from the compiled cache since the start.
+    /// Components loaded in their compiled form since the start.
     pub loaded: u64,
     /// Outgoing requests that were answered.
     pub requests: u64,

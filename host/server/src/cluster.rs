@@ -94,14 +94,14 @@ where
     });
     let mut serving = JoinSet::new();
     for endpoint in endpoints {
-        let router = front::router(&shared, endpoint.surfaces());
+        let router = front::router(&shared, endpoint.surfaces()).into();
         let (connections, stopped) = (Arc::clone(&connections), stopped.clone());
         serving.spawn(endpoint.serve(connections, router, stopped, Clients::Others));
     }
     let (stopping_hosts, hosts_stopped) = watch::channel(false);
     let mut serving_hosts = JoinSet::new();
     if let Some(peers) = cluster.peers {
-        let router = front::router_for_peers(&shared);
+        let router = front::router_for_peers(&shared).into();
         let connections = Arc::clone(&connections);
         serving_hosts.spawn(peers.serve(connections, router, hosts_stopped, Clients::Hosts));
     }

@@ -14,4 +14,4 @@ pub use self::options::{ConnectionOptions, raise_open_files};
 pub(crate) use self::options::{open_files, within};
 pub(crate) use self::places::Connections;
 pub use self::serve::MAX_HEAD_BYTES;
-pub(crate) use self::serve::stopped;
+pub(crate) use self::serve::{Routes, stopped};

@@ -9,11 +9,12 @@ mod listen;
 mod openapi;
 mod options;
 mod routes;
+mod starting;
 
 pub use self::cluster::{ClusterOptions, run_cluster};
 pub use self::connections::{ConnectionOptions, MAX_HEAD_BYTES, raise_open_files};
 pub use self::in_process::{InProcess, Method, Request};
-pub use self::listen::{Address, Endpoint, ServeError, run};
+pub use self::listen::{Address, Endpoint, Listening, ServeError, run};
 pub use self::options::ServerOptions;
 pub use self::routes::{Surfaces, openapi, router};
 pub use memhost_http::{AdminToken, AuthError};

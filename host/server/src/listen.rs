@@ -17,8 +17,9 @@ use tokio::task::JoinSet;
 
 use super::ServerOptions;
 use super::bodies::Bodies;
-use super::connections::{Connections, open_files, stopped, within};
+use super::connections::{Connections, Routes, open_files, stopped, within};
 use super::routes::{Surfaces, router_of};
+use super::starting;
 use memhost_core::{OpenError, Service, ServiceError};
 use memhost_http::AdminToken;
 
@@ -124,7 +125,7 @@ impl Listener {
     async fn serve(
         self,
         connections: Arc<Connections>,
-        router: Router,
+        routes: Routes,
         stop: watch::Receiver<bool>,
         clients: Clients,
     ) {
@@ -152,10 +153,10 @@ impl Listener {
             let Some(place) = connections.admit(address) else { continue };
             match stream {
                 Stream::Tcp(stream) => {
-                    open.spawn(place.serve(stream, router.clone(), stop.clone()))
+                    open.spawn(place.serve(stream, routes.clone(), stop.clone()))
                 }
                 Stream::Unix(stream) => {
-                    open.spawn(place.serve(stream, router.clone(), stop.clone()))
+                    open.spawn(place.serve(stream, routes.clone(), stop.clone()))
                 }
             };
         }
@@ -229,12 +230,12 @@ impl Endpoint {
     pub(crate) async fn serve(
         self,
         connections: Arc<Connections>,
-        router: Router,
+        routes: Routes,
         stop: watch::Receiver<bool>,
         clients: Clients,
     ) {
         let _file = self.file;
-        self.listener.serve(connections, router, stop, clients).await;
+        self.listener.serve(connections, routes, stop, clients).await;
     }
 
     /// The address, with the port that the system chose.
@@ -269,7 +270,71 @@ async fn take_socket(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Serves at all endpoints until `stop` resolves. Then finishes calls in progress and flushes.
+/// Endpoints that are served. Until [`Listening::open`] only `/healthz` is answered well, and all
+/// other requests are told that the host is starting. Dropping it closes the endpoints.
+pub struct Listening {
+    endpoints: Vec<(Surfaces, Routes)>,
+    options: ServerOptions,
+    stopping: watch::Sender<bool>,
+    serving: JoinSet<()>,
+}
+
+impl Listening {
+    /// Begins to serve. `doing` says what the host does, as in "opens its data directory".
+    pub fn begin(
+        endpoints: Vec<Endpoint>,
+        options: ServerOptions,
+        doing: impl Fn() -> String + Clone + Send + Sync + 'static,
+    ) -> Self {
+        let starting = || starting::router(doing.clone()).into();
+        Self::with(endpoints.into_iter().map(|endpoint| (endpoint, starting())), options)
+    }
+
+    fn with(endpoints: impl Iterator<Item = (Endpoint, Routes)>, options: ServerOptions) -> Self {
+        let (stopping, stopped) = watch::channel(false);
+        let connections = Connections::new(within(options.connections, open_files()));
+        let (mut served, mut serving) = (Vec::new(), JoinSet::new());
+        for (endpoint, routes) in endpoints {
+            served.push((endpoint.surfaces, routes.clone()));
+            let (connections, stopped) = (Arc::clone(&connections), stopped.clone());
+            serving.spawn(endpoint.serve(connections, routes, stopped, Clients::Others));
+        }
+        Self { endpoints: served, options, stopping, serving }
+    }
+
+    /// From here on the routes of this host answer.
+    pub fn open(&self, service: &Arc<Service>, token: &AdminToken) {
+        let surfaces = self.endpoints.iter().map(|(surfaces, _)| *surfaces);
+        let opened = routers(surfaces, service, token, &self.options);
+        for ((_, routes), opened) in self.endpoints.iter().zip(opened) {
+            routes.replace(opened);
+        }
+    }
+
+    /// Serves until `stop` resolves. Then finishes calls in progress and flushes.
+    ///
+    /// # Errors
+    /// If accepting or the last flush fails.
+    pub async fn until(
+        mut self,
+        service: Arc<Service>,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), ServeError> {
+        tokio::select! {
+            () = stop => {}
+            // An endpoint ends only because of an error.
+            Some(ended) = self.serving.join_next() => ended.map_err(
+                |error| ServeError::Serve(error.to_string())
+            )?,
+        }
+        // Streams of events do not end by themselves.
+        service.control().stop_following();
+        end(&[service], &self.stopping, self.serving).await
+    }
+}
+
+/// Serves a host that is open at all endpoints until `stop` resolves. Then finishes calls in
+/// progress and flushes.
 ///
 /// # Errors
 /// If accepting or the last flush fails.
@@ -280,26 +345,23 @@ pub async fn run(
     options: ServerOptions,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), ServeError> {
-    let (stopping, stopped) = watch::channel(false);
-    let connections = Connections::new(within(options.connections, open_files()));
+    let surfaces = endpoints.iter().map(Endpoint::surfaces);
+    let routes = routers(surfaces, &service, &token, &options).into_iter().map(Routes::from);
+    let listening = Listening::with(endpoints.into_iter().zip(routes), options);
+    listening.until(service, stop).await
+}
+
+/// The routers of addresses with these surfaces. They share the memory of bodies.
+fn routers(
+    surfaces: impl Iterator<Item = Surfaces>,
+    service: &Arc<Service>,
+    token: &AdminToken,
+    options: &ServerOptions,
+) -> Vec<Router> {
     let bodies = Bodies::new(options.connections.max_bodies_bytes);
-    let mut serving = JoinSet::new();
-    for endpoint in endpoints {
-        let router =
-            router_of(endpoint.surfaces, Arc::clone(&service), token.clone(), &options, &bodies);
-        let (connections, stopped) = (Arc::clone(&connections), stopped.clone());
-        serving.spawn(endpoint.serve(connections, router, stopped, Clients::Others));
-    }
-    tokio::select! {
-        () = stop => {}
-        // An endpoint ends only because of an error.
-        Some(ended) = serving.join_next() => ended.map_err(
-            |error| ServeError::Serve(error.to_string())
-        )?,
-    }
-    // Streams of events do not end by themselves.
-    service.control().stop_following();
-    end(&[service], &stopping, serving).await
+    let router =
+        |surfaces| router_of(surfaces, Arc::clone(service), token.clone(), options, &bodies);
+    surfaces.map(router).collect()
 }
 
 /// Finishes the calls in progress of endpoints, and flushes what services have.

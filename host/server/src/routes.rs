@@ -312,7 +312,7 @@ async fn guarded(State(guard): State<Arc<Guard>>, mut request: Request, next: Ne
 
 /// Stands in front of everything: sets the id of every request and its answer, so that a caller's
 /// log can be compared with the host's, and compresses.
-async fn front(mut request: Request, next: Next) -> Response {
+pub(super) async fn front(mut request: Request, next: Next) -> Response {
     let given = request.headers().get(&REQUEST_ID).filter(|value| {
         (1..=64).contains(&value.len())
             && value.to_str().is_ok_and(|text| text.chars().all(|c| c.is_ascii_graphic()))

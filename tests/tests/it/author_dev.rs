@@ -80,8 +80,12 @@ async fn every_change_is_built_and_served_by_a_host_of_its_own() {
     write(project, "1.0.0");
     let dev = Dev::start(project, &[], &format!("{BUILD} --listen 127.0.0.1:0"));
     let exported = dev.says("export MEMHOST_URL=");
-    let environment: Vec<(&str, &str)> =
-        exported.split_whitespace().skip(1).map(|pair| pair.split_once('=').unwrap()).collect();
+    // What is printed into a pipe names the file of the token, for a shell.
+    let token = std::fs::read_to_string(project.join("target/memhost-dev/operator-token")).unwrap();
+    let pairs = exported.split_whitespace().filter_map(|pair| pair.split_once('='));
+    let environment: Vec<(&str, &str)> = pairs
+        .map(|(name, value)| (name, if name == "MEMHOST_TOKEN" { token.trim() } else { value }))
+        .collect();
     dev.says("stamped 1.0.0");
     let search = async || run(project, &environment, &words("search anything -o json"), "").await;
     let found = search().await;

@@ -17,7 +17,7 @@ async fn a_host_says_that_it_starts_and_another_terminal_to_wait() {
     assert_eq!(early.code, 2, "{early:?}");
     assert!(early.err.contains("still starting, wait until it says `listening`"), "{early:?}");
     for (does, arguments) in [
-        ("memhost is starting: it compiles the built-in provider and makes data", &[] as &[&str]),
+        ("memhost is starting: it makes data, and then says `listening`", &[] as &[&str]),
         ("memhost is starting: it opens data", &[]),
         ("", &["--print-address", "json"]),
     ] {

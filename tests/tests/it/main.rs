@@ -70,6 +70,7 @@ mod fetch;
 mod files;
 mod filter_behind_hits;
 mod first_calls;
+mod first_start;
 mod first_use;
 mod forgotten;
 mod half_a_character;

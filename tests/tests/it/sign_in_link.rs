@@ -1,10 +1,11 @@
 //! `memhost serve` says where the explorer is, and prints a link that signs in once.
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use memhost_server::Method;
-use memhost_tests::TestHost;
+use memhost_tests::{TestHost, needed};
 use serde_json::json;
 
 use super::support::Api;
@@ -19,14 +20,23 @@ impl Drop for Host {
     }
 }
 
-/// Starts a host and answers what it prints, up to a line that holds this text.
-fn start(data_dir: &std::path::Path, until: &str) -> (Host, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_memhost-cli"));
+/// Starts a host, on a terminal or with its output in a pipe, and answers what it prints, up to a
+/// line that holds this text.
+fn start(home: &Path, is_on_terminal: bool, until: &str) -> (Host, String) {
+    let line = format!(
+        "'{}' serve --listen 127.0.0.1:0 --data-dir data",
+        env!("CARGO_BIN_EXE_memhost-cli")
+    );
+    let mut command = Command::new(if is_on_terminal { "script" } else { "sh" });
+    match is_on_terminal {
+        true => command.args(["--quiet", "--return", "--command", &line, "/dev/null"]),
+        false => command.args(["-c", &format!("exec {line}")]),
+    };
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("MEMHOST_")) {
         command.env_remove(name);
     }
     command.env("MEMHOST_CACHE_DIR", memhost_tests::cache_dir());
-    command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data_dir);
+    command.env("HOME", home).current_dir(home).stdin(Stdio::null());
     let mut host = Host(command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap());
     let mut said = String::new();
     for line in BufReader::new(host.0.stdout.take().unwrap()).lines() {
@@ -52,9 +62,9 @@ fn get(url: &str, cookie: &str) -> (u16, String) {
 
 #[test]
 fn a_link_signs_in_once() {
+    let Some(_) = needed(Command::new("script").arg("--version").output()) else { return };
     let home = tempfile::tempdir().unwrap();
-    let data_dir = home.path().join("data");
-    let (host, said) = start(&data_dir, "/sign-in?link=");
+    let (host, said) = start(home.path(), true, "/sign-in?link=");
     let link = said.lines().last().unwrap().trim();
     let (address, _) = link.split_once("/sign-in").unwrap();
     assert!(said.contains(&format!("the explorer is at {address}/")), "{said}");
@@ -66,8 +76,8 @@ fn a_link_signs_in_once() {
     assert_eq!(get(link, "").0, 401, "once");
     assert_eq!(get(&format!("{address}/"), &cookie).0, 200, "the session goes on");
     drop(host);
-    // Where the output is kept, such as a service's, no later start prints a link.
-    let (host, said) = start(&data_dir, "the explorer is at");
+    // Where the output is kept, such as a service's, no start prints a link.
+    let (host, said) = start(home.path(), false, "the explorer is at");
     assert!(!said.contains("link="), "{said}");
     drop(host);
 }

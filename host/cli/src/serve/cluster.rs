@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::listen::{bind, reached_by_others, ready, say_listening, until};
-use super::memory;
+use super::listen::{addresses, bind, reached_by_others, ready, say_listening, until};
+use super::{memory, token};
 use crate::output::line;
 use crate::{CliError, Result, context};
 use memhost_core::{
@@ -142,7 +142,7 @@ pub(super) async fn serve(
         options.waits_for_plugins = true;
     }
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let (token, made) = match start.token {
+    let (operator, made) = match start.token {
         Some(token) => (token, None),
         None => {
             options.make_data_dir().map_err(CliError::data_dir)?;
@@ -151,23 +151,23 @@ pub(super) async fn serve(
     };
     // Before this host joins: the first one says which keys all hosts have.
     let endpoints = bind(start.listen).await?;
-    let joined = options.join(name, peer_url, token.digest()).await.map_err(unusable)?;
+    let joined = options.join(name, peer_url, operator.digest()).await.map_err(unusable)?;
     let stopped = crate::signals::stop();
     // What others brought is served from the beginning.
     let _ = tokio::time::timeout(SHARED_WITHIN, joined.plugins.update()).await;
     let membership = Arc::clone(&joined.membership);
     let shared = SharedParts::open(&options, &membership).await.map_err(unusable)?;
+    if let Some(made) = &made {
+        token::tell(&options.data_dir, made, start.prints_json)?;
+    }
+    let at = addresses(&endpoints);
     if start.prints_json {
-        line(&ready(&endpoints, joined.store_id))?;
+        line(&ready(&at, joined.store_id))?;
     } else {
-        if let Some(made) = &made {
-            line(&format!("the operator token, shown only once:\n  {made}"))?;
-        }
-        say_listening(&endpoints)?;
-        if let (Some(made), Some(first), Some(last)) = (&made, endpoints.first(), endpoints.last())
-        {
-            let (first, last) = (first.address().to_string(), last.address().to_string());
-            context::remember(&first, &last, made)?;
+        say_listening(&at)?;
+        if let (Some(made), Some((first, _)), Some((last, _))) = (&made, at.first(), at.last()) {
+            let kept = context::remember(&first.to_string(), &last.to_string(), made)?;
+            kept.map_or(Ok(()), |kept| line(&kept))?;
         }
     }
     let (tenant, parts) = (Arc::clone(&membership), Arc::clone(&shared));
@@ -176,7 +176,7 @@ pub(super) async fn serve(
         let tenure = Some(Tenure { membership, term, shared });
         Service::open(ServiceOptions { tenure, ..options.clone() })
     };
-    let cluster = ClusterOptions { membership, shared, token, peers, key: joined.peers };
+    let cluster = ClusterOptions { membership, shared, token: operator, peers, key: joined.peers };
     let stop = until(stopped, start.closed);
     let serving = server::run_cluster(endpoints, cluster, open, surfaces, stop);
     tokio::select! {

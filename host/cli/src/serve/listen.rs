@@ -16,14 +16,20 @@ pub(super) async fn bind(listen: Vec<(Address, Surfaces)>) -> Result<Vec<Endpoin
     Ok(endpoints)
 }
 
-pub(super) fn say_listening(endpoints: &[Endpoint]) -> Result<()> {
-    endpoints.iter().try_for_each(|endpoint| {
-        let plane = match endpoint.surfaces() {
+/// The addresses of endpoints, and what is served there.
+pub(super) fn addresses(endpoints: &[Endpoint]) -> Vec<(Address, Surfaces)> {
+    let one = |endpoint: &Endpoint| (endpoint.address().clone(), endpoint.surfaces());
+    endpoints.iter().map(one).collect()
+}
+
+pub(super) fn say_listening(at: &[(Address, Surfaces)]) -> Result<()> {
+    at.iter().try_for_each(|(address, surfaces)| {
+        let plane = match surfaces {
             Surfaces::All => "",
             Surfaces::Runtime => " (runtime plane)",
             Surfaces::Control => " (control plane)",
         };
-        line(&format!("memhost is listening on {}{plane}", endpoint.address()))
+        line(&format!("memhost is listening on {address}{plane}"))
     })
 }
 
@@ -42,15 +48,14 @@ pub(super) async fn until(
 }
 
 /// One line that says where the host listens.
-pub(super) fn ready(endpoints: &[Endpoint], store_id: Uuid) -> String {
-    let address =
-        |endpoint: Option<&Endpoint>| endpoint.map(|endpoint| endpoint.address().to_string());
+pub(super) fn ready(at: &[(Address, Surfaces)], store_id: Uuid) -> String {
+    let address = |one: Option<&(Address, Surfaces)>| one.map(|(address, _)| address.to_string());
     let ready = serde_json::json!({
         "pid": std::process::id(),
         "version": env!("CARGO_PKG_VERSION"),
         "storeId": store_id,
-        "runtime": address(endpoints.first()),
-        "control": address(endpoints.last()),
+        "runtime": address(at.first()),
+        "control": address(at.last()),
     });
     ready.to_string()
 }

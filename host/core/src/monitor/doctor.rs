@@ -362,7 +362,7 @@ fn check_space(disk: DiskState) -> Check {
 /// Warns where others than the host's user can read the key files.
 fn check_keys(data_dir: &Path) -> Check {
     use std::os::unix::fs::PermissionsExt;
-    for name in ["host.key", "vault.key", "admin-token"] {
+    for name in ["host.key", "vault.key", "admin-token", "operator-token"] {
         let path = data_dir.join(name);
         let Ok(metadata) = std::fs::metadata(&path) else { continue };
         let mode = metadata.permissions().mode() & 0o777;

@@ -132,7 +132,7 @@ impl Monitor {
         for (name, help, count) in [
             ("instances_made", "Instances made: calls that found none warm", stats.made),
             ("components_compiled", "Components compiled", stats.compiled),
-            ("components_loaded", "Components loaded from the compiled cache", stats.loaded),
+            ("components_loaded", "Components loaded without compiling", stats.loaded),
             ("outgoing_requests", "Outgoing requests that were answered", stats.requests),
             (
                 "outgoing_requests_refused",

@@ -188,6 +188,8 @@ codes! {
     StoreUnavailable = "store_unavailable", ServiceUnavailable,
         "The store of the host cannot be reached now, or another host serves the company by now.",
         "Wait as long as `retry-after` says.";
+    Starting = "starting", ServiceUnavailable, "The host is still starting.",
+    "Wait as long as `retry-after` says; `detail` says what it does.";
     ProviderLoading = "provider_loading", ServiceUnavailable,
         "The host is still compiling plugins, and the binding's provider may be among them.",
         "Wait as long as `retry-after` says.";

@@ -1,8 +1,8 @@
-//! Serves one connection: each request goes to the router, until the connection ends.
+//! Serves one connection: each request goes to the routes, until the connection ends.
 
 use std::convert::Infallible;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
@@ -33,13 +33,37 @@ pub const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// request would delay the end of the host by its whole grace period.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
+/// The routes of an address: first those that it begins with, and from some time on others.
+#[derive(Clone)]
+pub(crate) struct Routes {
+    first: Router,
+    then: Arc<OnceLock<Router>>,
+}
+
+impl From<Router> for Routes {
+    fn from(first: Router) -> Self {
+        Self { first, then: Arc::default() }
+    }
+}
+
+impl Routes {
+    /// Replaces them, once.
+    pub(crate) fn replace(&self, then: Router) {
+        let _ = self.then.set(then);
+    }
+
+    fn now(&self) -> Router {
+        self.then.get().unwrap_or(&self.first).clone()
+    }
+}
+
 impl Place {
     /// Serves the connection until it ends, waits for too long, or somebody needs its place. From
     /// `stop` on it ends after the request that it has, if the rest of that comes.
     pub(crate) async fn serve(
         self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        router: Router,
+        routes: Routes,
         mut stop: watch::Receiver<bool>,
     ) {
         let connection = Arc::clone(&self.connection);
@@ -47,7 +71,7 @@ impl Place {
         let io = TokioIo::new(Timed::new(stream, Arc::clone(&connection), &options));
         let body_timeout = Duration::from_millis(options.body_timeout_ms);
         let service = service_fn(|request| {
-            answer(Arc::clone(&connection), body_timeout, router.clone(), request)
+            answer(Arc::clone(&connection), body_timeout, routes.now(), request)
         });
         let mut builder = http1::Builder::new();
         // hyper's own deadline does not tell an idle connection from a slow head.

@@ -15,7 +15,7 @@ use crate::output::line;
 use crate::plugin::trial::granted;
 use crate::session::Session;
 use crate::texts::escape;
-use crate::{CliError, Result, argument, process};
+use crate::{CliError, Result, argument, process, serve};
 use memhost_conformance::Network;
 use memhost_core::plugins::RefusedPlugin;
 use memhost_core::{
@@ -113,10 +113,11 @@ impl Place {
             CompanyId::parse(name.as_str()).map_err(|error| CliError::input("--company", error))?;
         service.tenancy().make_company(&Caller::operator(), &made).await.map_err(CliError::host)?;
         company.company = Some(name);
+        let for_shell = serve::for_shell(&data_dir, &shown)?;
         line(&format!(
             "this command runs a host, with its data in {}; in another terminal:\n\n  export \
              MEMHOST_URL={url} \
-             MEMHOST_TOKEN={shown} MEMHOST_COMPANY={}\n  memhost capture 'The gate is \
+             MEMHOST_TOKEN={for_shell} MEMHOST_COMPANY={}\n  memhost capture 'The gate is \
              green'\n  memhost search gate\n",
             data_dir.display(),
             company.company.as_deref().unwrap_or_default(),
