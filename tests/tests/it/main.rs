@@ -28,6 +28,7 @@ mod by_source_late;
 mod candidates;
 mod check;
 mod cli;
+mod clients;
 mod cluster;
 mod cluster_balancer;
 mod cluster_checker;
