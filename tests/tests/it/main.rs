@@ -73,6 +73,7 @@ mod filter_behind_hits;
 mod first_calls;
 mod first_use;
 mod forgotten;
+mod front_page;
 mod half_a_character;
 mod held;
 mod hook_batch;
