@@ -69,6 +69,10 @@ vendors-record *NAMES="agentcore claude-mem mem0 memori memos openviking superme
 clients *LANGUAGES="python typescript":
     for language in {{LANGUAGES}}; do sdk/$language/build.sh || exit 1; done
 
+# The documents as a book with a search, in target/book, and its links checked. Installs mdbook in target/tools.
+book:
+    host/docs/book/build.sh
+
 # What CI checks, with the tools that are here; `just ci-setup` installs the others.
 check:
     .ci/check
