@@ -70,6 +70,14 @@ vendors *NAMES="agentcore claude-mem mem0 memori memos memsearch openviking supe
 vendors-record *NAMES="agentcore claude-mem mem0 memori memos openviking supermemory":
     for name in {{NAMES}}; do tests/vendors/$name/record || exit 1; done
 
+# The clients in Python and TypeScript, generated from the OpenAPI document, in target/clients; or `just clients python`.
+clients *LANGUAGES="python typescript":
+    for language in {{LANGUAGES}}; do sdk/$language/build.sh || exit 1; done
+
+# The documents as a book with a search, in target/book, and its links checked. Installs mdbook in target/tools.
+book:
+    host/docs/book/build.sh
+
 # What CI checks, with the tools that are here; `just ci-setup` installs the others.
 check:
     .ci/check
