@@ -30,6 +30,10 @@ pub struct PluginView {
     pub refused: Vec<RefusedPlugin>,
     /// Files that are being admitted.
     pub admitting: Vec<PathBuf>,
+    /// The plugins directory, on the machine of the host.
+    pub directory: PathBuf,
+    /// The public keys whose signatures the host trusts, as minisign prints them.
+    pub trusted_keys: Vec<String>,
 }
 
 /// One provider as it is shown.
@@ -57,6 +61,8 @@ impl Control {
             admitted: self.plugins.list().into_iter().map(view).collect(),
             refused: self.plugins.refused(),
             admitting: self.plugins.admitting(),
+            directory: self.plugins.directory(),
+            trusted_keys: self.plugins.trusted_keys(),
         }
     }
 

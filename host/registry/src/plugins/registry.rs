@@ -283,6 +283,17 @@ impl Plugins {
         self.admitted.read().values().flatten().cloned().collect()
     }
 
+    /// The plugins directory, from the root.
+    pub fn directory(&self) -> PathBuf {
+        let own = self.directories.first().cloned().unwrap_or_default();
+        std::path::absolute(&own).unwrap_or(own)
+    }
+
+    /// The public keys whose signatures count, as minisign prints them.
+    pub fn trusted_keys(&self) -> Vec<String> {
+        self.admissions.trust().keys.iter().map(ToString::to_string).collect()
+    }
+
     /// The files that are being admitted.
     pub fn admitting(&self) -> Vec<PathBuf> {
         self.progress.files()
