@@ -10,9 +10,9 @@ use super::*;
 const VERBS: [&str; 5] = ["list", "show", "create", "update", "delete"];
 
 /// Verbs of a few nouns. A new one is added here on purpose.
-const ACTIONS: [&str; 25] = [
+const ACTIONS: [&str; 28] = [
     "discard", "drain", "approve", "assign", "backup", "cancel", "capture", "compact", "copy",
-    "export", "grant", "import", "inspect", "install", "locomo", "reject", "replay", "reset",
+    "export", "grant", "import", "inspect", "install", "locomo", "outdated", "pull", "push", "reject", "replay", "reset",
     "resolve", "restore", "retry", "rotate", "scan", "search", "trust",
 ];
 const MORE_ACTIONS: [&str; 5] = ["check", "explain", "find", "use", "verify"];
@@ -20,7 +20,9 @@ const MORE_ACTIONS: [&str; 5] = ["check", "explain", "find", "use", "verify"];
 const OF_AUTHORS: [&str; 3] = ["dev", "new", "run"];
 
 /// Flags with several meanings, and the reason.
-const SEVERAL_MEANINGS: [&str; 15] = [
+const SEVERAL_MEANINGS: [&str; 16] = [
+    // Where a host listens, or which registry is asked.
+    "allow-plain-http",
     // The origins of a grant, or what a new project begins with.
     "http",
     // A filter of lists, or the target of an operation.
