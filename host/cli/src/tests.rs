@@ -12,8 +12,9 @@ const VERBS: [&str; 5] = ["list", "show", "create", "update", "delete"];
 /// Verbs of a few nouns. A new one is added here on purpose.
 const ACTIONS: [&str; 28] = [
     "discard", "drain", "approve", "assign", "backup", "cancel", "capture", "compact", "copy",
-    "export", "grant", "import", "inspect", "install", "locomo", "outdated", "pull", "push", "reject", "replay", "reset",
-    "resolve", "restore", "retry", "rotate", "scan", "search", "trust",
+    "export", "grant", "import", "inspect", "install", "locomo", "outdated", "pull", "push",
+    "reject", "replay", "reset", "resolve", "restore", "retry", "rotate", "scan", "search",
+    "trust",
 ];
 const MORE_ACTIONS: [&str; 5] = ["check", "explain", "find", "use", "verify"];
 /// Verbs for authors of providers.

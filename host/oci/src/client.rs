@@ -127,7 +127,10 @@ impl Client {
                 301 | 302 | 303 | 307 | 308 if call.body.is_none() => {
                     redirects += 1;
                     if redirects > REDIRECTS {
-                        return Err(OciError::malformed(call.url.as_str(), "it is sent on for ever"));
+                        return Err(OciError::malformed(
+                            call.url.as_str(),
+                            "it is sent on for ever",
+                        ));
                     }
                     url = self.location(&url, response.headers())?;
                 }
@@ -230,7 +233,8 @@ impl Client {
         let wrong = |why: &str| OciError::malformed(format!("the 401 of {}", self.host), why);
         let asked = headers.get("www-authenticate").and_then(|value| value.to_str().ok());
         let asked = asked.ok_or_else(|| wrong("it does not say what it wants"))?;
-        let asked = http_auth::parse_challenges(asked).map_err(|error| wrong(&error.to_string()))?;
+        let asked =
+            http_auth::parse_challenges(asked).map_err(|error| wrong(&error.to_string()))?;
         let is = |scheme: &str| {
             asked.iter().find(|challenge| challenge.scheme.eq_ignore_ascii_case(scheme))
         };

@@ -94,9 +94,8 @@ impl CosignSignature {
     /// Where it did not, or the text is about another manifest.
     pub fn verify(&self, key: &CosignKey, manifest: Digest) -> Result<(), OciError> {
         let signature = self.signature.split_whitespace().collect::<String>();
-        let signature = STANDARD
-            .decode(signature)
-            .map_err(|_| OciError::Signature("it is no base64"))?;
+        let signature =
+            STANDARD.decode(signature).map_err(|_| OciError::Signature("it is no base64"))?;
         // Nothing of the text is read before.
         UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, &key.point)
             .verify(&self.payload, &signature)

@@ -25,8 +25,10 @@ pub enum OciError {
          sent to another domain; if you trust it, log in there: `docker login {realm}`"
     )]
     OtherRealm { registry: String, realm: String },
-    #[error("{url} would be asked without TLS; use https there, or --allow-plain-http if the \
-             network is yours")]
+    #[error(
+        "{url} would be asked without TLS; use https there, or --allow-plain-http if the \
+             network is yours"
+    )]
     Plain { url: String },
     #[error("{url} answered {status}: {said}; try again later, or ask who runs the registry")]
     Status { url: String, status: u16, said: String },
@@ -39,8 +41,10 @@ pub enum OciError {
     Changed { what: String, expected: Digest, found: Digest },
     #[error("{what} cannot be read: {why}; have it pushed again, or name another tag")]
     Malformed { what: String, why: String },
-    #[error("the credentials for {host} cannot be read: {why}; log in again with `docker login \
-             {host}`")]
+    #[error(
+        "the credentials for {host} cannot be read: {why}; log in again with `docker login \
+             {host}`"
+    )]
     Credentials { host: String, why: String },
     #[error("the cosign key cannot be read: {0}; give the file `cosign.pub` of a P-256 key")]
     Key(&'static str),

@@ -94,8 +94,7 @@ impl FromStr for Reference {
             return Err(wrong("its name has other letters than a-z, 0-9, `.`, `_`, `-` and `/`"));
         }
         let is_tag = |tag: &String| {
-            let is_letter =
-                |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+            let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
             (1..=MAX_TAG).contains(&tag.len())
                 && !tag.starts_with(['.', '-'])
                 && tag.bytes().all(is_letter)

@@ -86,11 +86,7 @@ pub(super) fn offered(directory: &Path, name: &str) -> Result<Offer> {
         verify(&component, &signature, &[key]).map_err(|error| wrong(error.to_string()))?;
     Ok(Offer {
         component,
-        proof: Proof::Minisign {
-            key: verified.key,
-            comment: verified.trusted_comment,
-            signature,
-        },
+        proof: Proof::Minisign { key: verified.key, comment: verified.trusted_comment, signature },
         from: directory.display().to_string(),
         manifest: None,
         is_pinned: false,

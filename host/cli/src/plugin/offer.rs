@@ -232,10 +232,15 @@ impl Offer {
             None => say("from", self.from.clone()),
         }
         say("signed by", self.proof.shown());
-        say("sbom", match &self.sbom {
-            Some(sbom) => format!("{}, {} bytes, not signed", sbom.media_type, sbom.bytes.len()),
-            None => "none".to_owned(),
-        });
+        say(
+            "sbom",
+            match &self.sbom {
+                Some(sbom) => {
+                    format!("{}, {} bytes, not signed", sbom.media_type, sbom.bytes.len())
+                }
+                None => "none".to_owned(),
+            },
+        );
         let new = &inspection.description;
         let of_it = view.admitted.iter().map(|plugin| &plugin.inspection);
         let before = of_it

@@ -266,7 +266,8 @@ mod tests {
 
     #[test]
     fn a_host_is_here_or_elsewhere() {
-        for url in ["http://127.0.0.1:7600", "http://localhost", "http://[::1]:7600/", "unix:/run/m"]
+        for url in
+            ["http://127.0.0.1:7600", "http://localhost", "http://[::1]:7600/", "unix:/run/m"]
         {
             assert!(is_here(url), "{url}");
         }

@@ -59,7 +59,8 @@ impl TrustArgs {
     pub(super) fn with(&self, of_host: &[String]) -> Result<Trusted> {
         let of_host = of_host.iter().filter_map(|key| key.parse().ok());
         let cosign = self.cosign_key.iter().map(|file| {
-            let pem = std::fs::read_to_string(file).map_err(|error| CliError::file(file, &error))?;
+            let pem =
+                std::fs::read_to_string(file).map_err(|error| CliError::file(file, &error))?;
             pem.parse::<CosignKey>()
                 .map_err(|error| CliError::input(file.display().to_string(), error))
         });

@@ -169,8 +169,7 @@ async fn found(origin: &Origin, options: &Options) -> Result<Option<(String, New
         let offer = install::offered(directory, &origin.provider)?;
         let digest = Digest::of(&offer.component);
         let shown = format!("build {}", digest.short());
-        return Ok((digest != origin.digest)
-            .then(|| (shown, Newer::Package(directory.to_owned()))));
+        return Ok((digest != origin.digest).then(|| (shown, Newer::Package(directory.to_owned()))));
     };
     if origin.is_pinned {
         return Ok(None);
