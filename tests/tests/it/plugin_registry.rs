@@ -379,8 +379,17 @@ async fn a_digest_names_one_build_for_ever() {
     let unknown = format!("plugin pull {to}@{} --yes", Digest::of(b"x"));
     refused(&terminal.run(&unknown).await, 3, &["has no oci://"]);
     refused(&terminal.run(&format!("plugin pull {to}:9.9.9 --yes")).await, 3, &["check the name"]);
+    // An old build at the tag of a new version.
+    let url = |tag: &str| format!("http://{}/v2/stamped/manifests/{tag}", registry.host);
+    let kind = "application/vnd.oci.image.manifest.v1+json";
+    let old = ureq::get(url("1.0.0")).header("accept", kind).call().unwrap();
+    let old = old.into_body().read_to_vec().unwrap();
+    ureq::put(url("9.0.0")).header("content-type", kind).send(&old[..]).unwrap();
+    let done = terminal.run(&format!("plugin pull {to} --yes")).await;
+    refused(&done, 1, &["is version 1.0.0, and its tag says 9.0.0"]);
     // Without a tag it is the newest.
-    assert_eq!(terminal.json(&format!("plugin pull {to} --yes")).await["version"], "1.1.0");
+    push(&terminal, &version(home, "9.1.0", json!({}), Some(&publisher)), &to).await;
+    assert_eq!(terminal.json(&format!("plugin pull {to} --yes")).await["version"], "9.1.0");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

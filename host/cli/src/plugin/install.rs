@@ -90,6 +90,7 @@ pub(super) fn offered(directory: &Path, name: &str) -> Result<Offer> {
         from: directory.display().to_string(),
         manifest: None,
         is_pinned: false,
+        version: None,
         sbom: sbom(&file.with_extension("sbom.json")),
     })
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 use jiff::Timestamp;
+use semver::Version;
 use serde::Serialize;
 use serde_json::json;
 
@@ -54,7 +55,14 @@ pub(super) struct Offer {
     /// The digest of its manifest. `None`: it comes from a package.
     pub(super) manifest: Option<Digest>,
     pub(super) is_pinned: bool,
+    /// The version that its tag says. `None`: it has no tag that is one.
+    pub(super) version: Option<Version>,
     pub(super) sbom: Option<Sbom>,
+}
+
+/// Says something to the person, also where the answer is for a program.
+fn say(text: &str) -> Result<()> {
+    Ok(writeln!(std::io::stderr(), "{}", printable(text))?)
 }
 
 /// What was done, for programs.
@@ -123,17 +131,6 @@ impl Offer {
     /// Shows the provider, asks, takes it and binds it.
     pub(super) async fn take(self, place: &Place, args: &BindArgs) -> Result<()> {
         let mut taken = self.install(place, args.yes, None).await?;
-        let said = match taken.was_there {
-            true => format!("{} {} is there already", taken.provider, taken.version),
-            false => format!(
-                "took {} {} into {}",
-                taken.provider,
-                taken.version,
-                taken.directory.display()
-            ),
-        };
-        // Said before it is bound, which can fail.
-        writeln!(std::io::stderr(), "{}", printable(&said))?;
         taken.binding = args.bind(&place.session, &taken.provider).await?;
         let next = match (&taken.binding, args.everything) {
             (None, _) => format!("memhost binding create KEY --provider {}", taken.provider),
@@ -161,6 +158,7 @@ impl Offer {
             None => self.inspect().await?,
         };
         let description = &inspection.description;
+        self.check_version(&description.version)?;
         let key = description.provider_key.as_str();
         if let Some(expected) = expected.filter(|expected| *expected != key) {
             let message = format!(
@@ -180,12 +178,14 @@ impl Offer {
             was_there: place.has(digest).is_some(),
             binding: None,
         };
-        writeln!(std::io::stderr(), "{}", printable(&self.shown(&inspection, &place.view)))?;
+        say(&self.shown(&inspection, &place.view))?;
+        let (provider, version) = (&taken.provider, &taken.version);
+        let directory = taken.directory.display().to_string();
         if taken.was_there {
+            say(&format!("{provider} {version} is in {directory} already"))?;
             return Ok(taken);
         }
-        let (provider, version) = (&taken.provider, &taken.version);
-        confirm(yes, &format!("Take {provider} {version} into {}?", taken.directory.display()))?;
+        confirm(yes, &format!("Take {provider} {version} into {directory}?"))?;
         let signature = match &self.proof {
             Proof::Minisign { signature, .. } => Some(signature.clone()),
             _ => None,
@@ -208,7 +208,21 @@ impl Offer {
         };
         let sbom = self.sbom.map(|sbom| sbom.bytes);
         place.put(&NewPlugin { origin, component: self.component, signature, sbom }).await?;
+        // Said before it is bound, which can fail.
+        say(&format!("took {provider} {version} into {directory}"))?;
         Ok(taken)
+    }
+
+    /// A registry could send an old build, which its author has signed, for a new version.
+    fn check_version(&self, version: &Version) -> Result<()> {
+        match &self.version {
+            Some(tag) if tag != version => Err(CliError::Failed(format!(
+                "{} is version {version}, and its tag says {tag}; ask who publishes it, or name \
+                 its digest in place of the tag",
+                self.from
+            ))),
+            _ => Ok(()),
+        }
     }
 
     async fn inspect(&self) -> Result<Inspection> {

@@ -230,7 +230,15 @@ impl Written {
                 path.display()
             ))
         };
-        durable::write_new(path, bytes, 0o600).map_err(failed)?;
+        if std::fs::read(path).is_ok_and(|present| present == bytes) {
+            return Ok(());
+        }
+        match path.extension().is_some_and(|end| end == "wasm") {
+            // Another build of this name serves.
+            true => durable::write_new(path, bytes, 0o600),
+            false => durable::write(path, bytes, 0o600),
+        }
+        .map_err(failed)?;
         self.0.push(path.to_owned());
         for_its_owner(path).map_err(failed)
     }

@@ -5,7 +5,7 @@ use clap::Args;
 use super::offer::{BindArgs, Offer};
 use super::place::Place;
 use super::trusting::{Attached, Proof, TrustArgs, Trusted, asked};
-use super::versions::newest;
+use super::versions::{newest, version_of};
 use crate::{CliError, Result};
 use memhost_oci::{OciError, Options, Pulled, Reference, Registry, Sbom};
 use memhost_sandbox::MAX_COMPONENT_BYTES;
@@ -42,9 +42,10 @@ pub(super) async fn offered(
     if let Proof::No = proof {
         eprintln!("warning: {named} is taken without a signature of a trusted key");
     }
+    let version = reference.tag.as_deref().filter(|_| !is_pinned).and_then(version_of);
     let from = Reference { digest: None, ..reference }.to_string();
     let manifest = Some(pulled.digest);
-    Ok(Offer { component: pulled.component, proof, from, manifest, is_pinned, sbom })
+    Ok(Offer { component: pulled.component, proof, from, manifest, is_pinned, version, sbom })
 }
 
 struct Found {
