@@ -154,7 +154,7 @@ pub(super) async fn run(command: PluginCommand) -> Result<()> {
             false => line(&format!("{} is already trusted", key.id())),
         },
         PluginCommand::Verify { file, trusted_key } => {
-            let trust = Trust { keys: trusted_key, requires_signature: true, digests: Vec::new() };
+            let trust = Trust { keys: trusted_key, requires_signature: true, ..Trust::default() };
             match trust.check(&file, &read(&file)?) {
                 Ok(Signed::By { key, comment }) => line(&format!("signed by {key}: {comment}")),
                 Ok(Signed::No) | Err(TrustError::Unsigned { .. }) => Err(unsigned(&file)),

@@ -45,7 +45,7 @@ const SEVERAL_MEANINGS: [&str; 16] = [
     "until",
 ];
 /// Flags for files, JSON or text, with a meaning for each command.
-const OF_THE_THING: [&str; 14] = [
+const OF_THE_THING: [&str; 15] = [
     "ca",
     "to",
     "by",
@@ -53,6 +53,7 @@ const OF_THE_THING: [&str; 14] = [
     "data-dir",
     "plugins-dir",
     "trusted-key",
+    "trusted-cosign-key",
     "days",
     "listen",
     "none",

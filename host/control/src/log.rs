@@ -34,6 +34,8 @@ pub struct PluginView {
     pub directory: PathBuf,
     /// The public keys whose signatures the host trusts, as minisign prints them.
     pub trusted_keys: Vec<String>,
+    /// The public keys of cosign whose signatures the host trusts, as PEM.
+    pub trusted_cosign_keys: Vec<String>,
 }
 
 /// One provider as it is shown.
@@ -57,12 +59,14 @@ impl Control {
             signed,
             inspection: component.inspection().clone(),
         };
+        let trust = self.plugins.trust();
         PluginView {
             admitted: self.plugins.list().into_iter().map(view).collect(),
             refused: self.plugins.refused(),
             admitting: self.plugins.admitting(),
             directory: self.plugins.directory(),
-            trusted_keys: self.plugins.trusted_keys(),
+            trusted_keys: trust.keys.iter().map(ToString::to_string).collect(),
+            trusted_cosign_keys: trust.cosign_keys.iter().map(ToString::to_string).collect(),
         }
     }
 

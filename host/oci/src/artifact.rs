@@ -6,7 +6,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::client::{Call, Client, Options};
-use crate::cosign::CosignSignature;
 use crate::error::OciError;
 use crate::manifest::{
     Annotations, COMPONENT, CONFIG, COSIGN_SIGNATURE, Config, DESCRIPTION, Descriptor, EMPTY,
@@ -43,8 +42,19 @@ pub struct Registry {
 pub struct Pulled {
     /// The manifest's digest, which names what was read for ever.
     pub digest: Digest,
+    /// The manifest, byte for byte.
+    pub manifest: Vec<u8>,
     /// The component.
     pub component: Vec<u8>,
+}
+
+/// A signature that cosign made with a key, and the text that was signed. Nothing of it is checked
+/// here.
+pub struct CosignSignature {
+    /// The text, byte for byte.
+    pub payload: Vec<u8>,
+    /// The signature in base64.
+    pub signature: String,
 }
 
 /// A bill of materials.
@@ -131,13 +141,13 @@ impl Registry {
             (None, Some(tag)) => tag.clone(),
             (None, None) => "latest".to_owned(),
         };
-        let (digest, manifest) = self.manifest(&what, &named, reference.digest)?;
+        let (digest, manifest, bytes) = self.document(&what, &named, reference.digest)?;
         let mut layers = manifest.layers.iter().filter(|layer| layer.media_type == COMPONENT);
         let (Some(layer), None) = (layers.next(), layers.next()) else {
             let why = format!("its manifest does not have one layer of the type {COMPONENT}");
             return Err(OciError::malformed(what, why));
         };
-        Ok(Pulled { digest, component: self.blob(&what, layer, max)? })
+        Ok(Pulled { digest, manifest: bytes, component: self.blob(&what, layer, max)? })
     }
 
     /// The digest of the manifest at a tag. `None`: there is no such tag.
@@ -247,19 +257,18 @@ impl Registry {
     }
 
     /// Every registry has tags. Those that list what is attached to a manifest list this, too.
-    fn attach(&self, to: Digest, end: &str, kind: &str, bytes: &[u8]) -> Result<(), OciError> {
+    fn attach(&self, to: Digest, end: &str, kind: &str, blob: &[u8]) -> Result<(), OciError> {
         let what = format!("the manifest {to}");
-        let (_, _, size) = self.document(&what, &to.to_string(), Some(to))?;
-        let subject = Descriptor { digest: to, size, ..Descriptor::of(MANIFEST, &[]) };
+        let (_, _, bytes) = self.document(&what, &to.to_string(), Some(to))?;
         let manifest = Manifest {
             artifact_type: Some(kind.to_owned()),
             config: Descriptor::of(EMPTY.0, EMPTY.1),
-            layers: vec![Descriptor::of(kind, bytes)],
-            subject: Some(subject),
+            layers: vec![Descriptor::of(kind, blob)],
+            subject: Some(Descriptor::of(MANIFEST, &bytes)),
             ..empty()
         };
         self.upload(EMPTY.1)?;
-        self.upload(bytes)?;
+        self.upload(blob)?;
         self.put(&tag_of(to, end), &manifest).map(drop)
     }
 
@@ -301,13 +310,13 @@ impl Registry {
         Ok((digest, manifest))
     }
 
-    /// A manifest with its digest and its size.
+    /// A manifest with its digest and its bytes.
     fn document(
         &self,
         what: &str,
         named: &str,
         expected: Option<Digest>,
-    ) -> Result<(Digest, Manifest, u64), OciError> {
+    ) -> Result<(Digest, Manifest, Vec<u8>), OciError> {
         let accept = [("accept", MANIFEST)];
         let call = Call::accepting(self.client.url(&format!("manifests/{named}")), &accept);
         let mut response = self.client.expect(&call).map_err(|error| match error {
@@ -323,7 +332,7 @@ impl Registry {
         }
         let manifest: Manifest = parse(what, &bytes)?;
         match manifest.media_type.as_deref() {
-            None | Some(MANIFEST) => Ok((found, manifest, bytes.len() as u64)),
+            None | Some(MANIFEST) => Ok((found, manifest, bytes)),
             Some(other) => {
                 let why = format!("it is a manifest of the type `{}`", other.escape_debug());
                 Err(OciError::malformed(what, why))

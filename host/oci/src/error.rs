@@ -46,10 +46,6 @@ pub enum OciError {
              {host}`"
     )]
     Credentials { host: String, why: String },
-    #[error("the cosign key cannot be read: {0}; give the file `cosign.pub` of a P-256 key")]
-    Key(&'static str),
-    #[error("the cosign signature does not fit: {0}; do not use what it is for")]
-    Signature(&'static str),
 }
 
 impl OciError {

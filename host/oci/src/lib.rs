@@ -7,14 +7,12 @@
 
 mod artifact;
 mod client;
-mod cosign;
 mod credentials;
 mod error;
 mod manifest;
 mod reference;
 
-pub use artifact::{Build, MAX_SBOM_BYTES, Pulled, Registry, Sbom};
+pub use artifact::{Build, CosignSignature, MAX_SBOM_BYTES, Pulled, Registry, Sbom};
 pub use client::Options;
-pub use cosign::{CosignKey, CosignSignature};
 pub use error::OciError;
 pub use reference::{Reference, hostname, is_loopback};

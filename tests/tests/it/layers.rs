@@ -41,7 +41,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("minisign-verify", &["registry"]),
     ("docker_credential", &["oci"]),
     ("http-auth", &["oci"]),
-    ("ring", &["oci"]),
+    ("ring", &["registry"]),
     ("boon", &["config-schema"]),
     ("regex", &["pii"]),
     ("sled", &["store"]),

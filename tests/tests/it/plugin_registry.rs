@@ -103,7 +103,7 @@ pub(crate) fn files(terminal: &Terminal) -> Vec<String> {
 /// A host that trusts a key.
 pub(crate) async fn trusting(publisher: &Publisher, requires_signature: bool) -> Terminal {
     let keys = vec![publisher.public()];
-    let trust = Trust { keys, requires_signature, digests: Vec::new() };
+    let trust = Trust { keys, requires_signature, ..Trust::default() };
     Terminal::of(TestHost::with(&[], |options| options.trust = trust).await.unwrap()).await
 }
 
@@ -293,16 +293,39 @@ async fn a_signature_of_cosign_counts_for_its_key() {
     let pull = format!("plugin pull {to} --yes");
     // A signature of another manifest proves nothing.
     cosign(&registry, "stamped", &Digest::of(b"another").to_string(), &signer);
-    refused(&terminal.run(&format!("{pull} --cosign-key signer.pub")).await, 1, &["not signed"]);
-    cosign(&registry, "stamped", pushed["manifest"].as_str().unwrap(), &signer);
-    refused(&terminal.run(&pull).await, 1, &["--cosign-key"]);
     refused(
-        &terminal.run(&format!("{pull} --cosign-key other.pub")).await,
+        &terminal.run(&format!("{pull} --trusted-cosign-key signer.pub")).await,
         1,
-        &["none of the keys"],
+        &["not signed"],
     );
-    let done = terminal.json(&format!("{pull} --cosign-key signer.pub")).await;
+    cosign(&registry, "stamped", pushed["manifest"].as_str().unwrap(), &signer);
+    refused(&terminal.run(&pull).await, 1, &["no key of cosign", "--trusted-cosign-key"]);
+    refused(
+        &terminal.run(&format!("{pull} --trusted-cosign-key other.pub")).await,
+        1,
+        &["no trusted key made"],
+    );
+    let done = terminal.json(&format!("{pull} --trusted-cosign-key signer.pub")).await;
     assert!(done["signedBy"].as_str().unwrap().starts_with("cosign key "), "{done}");
+
+    // A host that trusts the key checks it itself.
+    let keys = vec![signer.public_key_pem().parse().unwrap()];
+    let trust = Trust { cosign_keys: keys, requires_signature: true, ..Trust::default() };
+    let host = TestHost::with(&[], |options| options.trust = trust).await.unwrap();
+    let strict = Terminal::of(host).await;
+    strict.fine(&pull).await;
+    let shown = strict.json("plugin show stamped").await;
+    assert_eq!(shown["signed"]["comment"], "with cosign", "{shown}");
+    let is_proof = |name: &String| name.ends_with(".wasm.cosign");
+    let proof = files(&strict).into_iter().find(is_proof).unwrap();
+    let proof = strict.host.directory().join("plugins").join(proof);
+    let text =
+        std::fs::read_to_string(&proof).unwrap().replace("\"payload\":\"", "\"payload\":\"IA");
+    std::fs::write(&proof, text).unwrap();
+    strict.host.service().control().scan_plugins().await;
+    let listed = strict.json("plugin list").await;
+    let reason = listed["refused"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("no trusted key made it"), "{listed}");
 
     // The next version has to come from the same key.
     let next = push(&terminal, &version(home, "1.1.0", json!({}), None), &to).await;

@@ -398,7 +398,12 @@ impl Publisher {
 async fn required_signatures_admit_only_signed_or_named_builds() {
     let key = Publisher::new(1);
     let named = Digest::of(&build("3.0.0", &json!({})));
-    let trust = Trust { keys: vec![key.public()], requires_signature: true, digests: vec![named] };
+    let trust = Trust {
+        keys: vec![key.public()],
+        requires_signature: true,
+        digests: vec![named],
+        ..Trust::default()
+    };
     let host = TestHost::with(&[], |options| options.trust = trust).await.unwrap();
     let versions = || -> Vec<String> {
         let admitted = host.service().control().plugins().admitted;

@@ -186,14 +186,14 @@ impl Offer {
             return Ok(taken);
         }
         confirm(yes, &format!("Take {provider} {version} into {directory}?"))?;
-        let signature = match &self.proof {
-            Proof::Minisign { signature, .. } => Some(signature.clone()),
-            _ => None,
-        };
-        let (minisign_key, cosign_key) = match &self.proof {
-            Proof::Minisign { key, .. } => (Some(key.to_string()), None),
-            Proof::Cosign { key } => (None, Some(key.to_string())),
-            Proof::No => (None, None),
+        let (minisign_key, cosign_key, signature) = match &self.proof {
+            Proof::Minisign { key, signature, .. } => {
+                (Some(key.to_string()), None, Some((".wasm.minisig", signature.clone())))
+            }
+            Proof::Cosign { key, proof } => {
+                (None, Some(key.to_string()), Some((".wasm.cosign", proof.written())))
+            }
+            Proof::No => (None, None, None),
         };
         let origin = Origin {
             provider: provider.clone(),

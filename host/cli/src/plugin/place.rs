@@ -53,8 +53,8 @@ pub(super) struct Origin {
 pub(super) struct NewPlugin {
     pub(super) origin: Origin,
     pub(super) component: Vec<u8>,
-    /// The text of its `.minisig` file.
-    pub(super) signature: Option<String>,
+    /// The end of the name of the file with its signature, and the text.
+    pub(super) signature: Option<(&'static str, String)>,
     /// Its bill of materials.
     pub(super) sbom: Option<Vec<u8>>,
 }
@@ -126,8 +126,8 @@ impl Place {
         let path = self.view.directory.join(format!("{stem}.wasm"));
         let origin = serde_json::to_vec_pretty(&new.origin).map_err(CliError::host)?;
         let mut written = Written::default();
-        if let Some(signature) = &new.signature {
-            written.write(&beside(&path, ".wasm.minisig"), signature.as_bytes())?;
+        if let Some((end, signature)) = &new.signature {
+            written.write(&beside(&path, end), signature.as_bytes())?;
         }
         if let Some(sbom) = &new.sbom {
             written.write(&beside(&path, ".sbom.json"), sbom)?;
@@ -185,7 +185,7 @@ impl Place {
 /// Removes a component, and then what is beside it.
 fn remove(component: &Path) -> std::io::Result<()> {
     std::fs::remove_file(component)?;
-    for end in [".wasm.minisig", ".sbom.json", ORIGIN] {
+    for end in [".wasm.minisig", ".wasm.cosign", ".sbom.json", ORIGIN] {
         drop(std::fs::remove_file(beside(component, end)));
     }
     Ok(())

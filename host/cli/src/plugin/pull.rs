@@ -7,6 +7,7 @@ use super::place::Place;
 use super::trusting::{Attached, Proof, TrustArgs, Trusted, asked};
 use super::versions::{newest, version_of};
 use crate::{CliError, Result};
+use memhost_core::plugins::CosignProof;
 use memhost_oci::{OciError, Options, Pulled, Reference, Registry, Sbom};
 use memhost_sandbox::MAX_COMPONENT_BYTES;
 
@@ -24,7 +25,7 @@ pub(crate) struct PullArgs {
 pub(super) async fn run(args: PullArgs) -> Result<()> {
     let options = args.trust.registry.options()?;
     let place = Place::of(args.bind.open().await?).await?;
-    let trusted = args.trust.with(&place.view.trusted_keys)?;
+    let trusted = args.trust.with(&place.view)?;
     offered(args.reference, options, &trusted).await?.take(&place, &args.bind).await
 }
 
@@ -64,11 +65,12 @@ fn fetch(mut reference: Reference, options: &Options) -> Result<Found, OciError>
     }
     let pulled = registry.pull(&reference, MAX_COMPONENT_BYTES)?;
     let manifest = pulled.digest;
-    let attached = Attached {
-        manifest,
-        minisign: registry.minisign(manifest)?,
-        cosign: registry.cosign(manifest)?,
-    };
+    let cosign = registry.cosign(manifest)?.into_iter().map(|signature| CosignProof {
+        manifest: pulled.manifest.clone(),
+        payload: signature.payload,
+        signature: signature.signature,
+    });
+    let attached = Attached { minisign: registry.minisign(manifest)?, cosign: cosign.collect() };
     let sbom = registry.sbom(manifest)?;
     Ok(Found { reference, pulled, attached, sbom })
 }

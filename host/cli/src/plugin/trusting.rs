@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::config::cosign_key;
 use crate::{CliError, Result};
-use memhost_core::plugins::{SignatureError, TrustedKey, verify};
-use memhost_oci::{CosignKey, CosignSignature, OciError, Options};
-use memhost_types::Digest;
+use memhost_core::PluginView;
+use memhost_core::plugins::{CosignKey, CosignProof, SignatureError, TrustedKey, verify};
+use memhost_oci::{OciError, Options};
 
 /// How a registry is reached.
 #[derive(Debug, Args)]
@@ -36,9 +37,10 @@ pub(super) struct TrustArgs {
     /// the host trusts].
     #[arg(long, value_name = "KEY", help_heading = "Registry")]
     trusted_key: Vec<TrustedKey>,
-    /// Also trust the signatures of this cosign public key, such as `cosign.pub`; repeatable.
+    /// Also trust this public key of cosign, such as `cosign.pub`, for this command; repeatable
+    /// [default: the keys that the host trusts].
     #[arg(long, value_name = "FILE", help_heading = "Registry")]
-    cosign_key: Vec<PathBuf>,
+    trusted_cosign_key: Vec<PathBuf>,
     /// Take a provider that no trusted key has signed.
     #[arg(long, help_heading = "Registry")]
     allow_unsigned: bool,
@@ -56,17 +58,13 @@ pub(super) struct Trusted {
 
 impl TrustArgs {
     /// With the keys that the host trusts.
-    pub(super) fn with(&self, of_host: &[String]) -> Result<Trusted> {
-        let of_host = of_host.iter().filter_map(|key| key.parse().ok());
-        let cosign = self.cosign_key.iter().map(|file| {
-            let pem =
-                std::fs::read_to_string(file).map_err(|error| CliError::file(file, &error))?;
-            pem.parse::<CosignKey>()
-                .map_err(|error| CliError::input(file.display().to_string(), error))
-        });
+    pub(super) fn with(&self, host: &PluginView) -> Result<Trusted> {
+        let minisign = host.trusted_keys.iter().filter_map(|key| key.parse().ok());
+        let cosign = host.trusted_cosign_keys.iter().filter_map(|key| key.parse().ok());
+        let given = self.trusted_cosign_key.iter().map(|file| cosign_key(file));
         Ok(Trusted {
-            keys: self.trusted_key.iter().cloned().chain(of_host).collect(),
-            cosign: cosign.collect::<Result<_>>()?,
+            keys: self.trusted_key.iter().cloned().chain(minisign).collect(),
+            cosign: given.chain(cosign.map(Ok)).collect::<Result<_>>()?,
             allows_unsigned: self.allow_unsigned,
         })
     }
@@ -77,8 +75,8 @@ impl TrustArgs {
 pub(super) enum Proof {
     /// A key of minisign, whose signature the host checks, too.
     Minisign { key: TrustedKey, comment: String, signature: String },
-    /// A key of cosign.
-    Cosign { key: CosignKey },
+    /// A key of cosign, whose signature the host checks, too, if it knows the key.
+    Cosign { key: CosignKey, proof: CosignProof },
     /// Nobody whose word counts.
     No,
 }
@@ -87,7 +85,7 @@ impl Proof {
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Minisign { key, comment, .. } => format!("minisign key {}: {comment}", key.id()),
-            Self::Cosign { key } => format!("cosign key {}", key.id()),
+            Self::Cosign { key, .. } => format!("cosign key {}", key.id()),
             Self::No => "nobody who is trusted".to_owned(),
         }
     }
@@ -95,9 +93,8 @@ impl Proof {
 
 /// What is attached to a manifest.
 pub(super) struct Attached {
-    pub(super) manifest: Digest,
     pub(super) minisign: Option<String>,
-    pub(super) cosign: Vec<CosignSignature>,
+    pub(super) cosign: Vec<CosignProof>,
 }
 
 impl Trusted {
@@ -119,11 +116,9 @@ impl Trusted {
                 Err(error) => return Err(failed(error.to_string())),
             }
         }
-        for key in &self.cosign {
-            let is_by =
-                |signature: &CosignSignature| signature.verify(key, attached.manifest).is_ok();
-            if attached.cosign.iter().any(is_by) {
-                return Ok(Proof::Cosign { key: key.clone() });
+        for proof in &attached.cosign {
+            if let Ok(key) = proof.verify(component, &self.cosign) {
+                return Ok(Proof::Cosign { key, proof: proof.clone() });
             }
         }
         if self.allows_unsigned {
@@ -132,13 +127,15 @@ impl Trusted {
         let has = match (&untrusted, attached.cosign.is_empty(), self.cosign.is_empty()) {
             (Some(id), _, _) => format!("it is signed with the minisign key {id}"),
             (None, true, _) => "it is not signed".to_owned(),
-            (None, false, true) => "it has a cosign signature, and no --cosign-key is given".into(),
-            (None, false, false) => "none of the keys of --cosign-key made its signature".into(),
+            (None, false, true) => {
+                "it has a signature of cosign, and no key of cosign is trusted".into()
+            }
+            (None, false, false) => "no trusted key made its signature of cosign".into(),
         };
         Err(failed(format!(
             "{has}, and only what a trusted key has signed is taken; if you know whose key it is, \
-             give --trusted-key KEY or --cosign-key FILE (`memhost plugin trust KEY --config FILE` \
-             makes the host trust it, too), or take it unsigned with --allow-unsigned"
+             give --trusted-key KEY or --trusted-cosign-key FILE (`memhost plugin trust KEY --config \
+             FILE` makes the host trust it, too), or take it unsigned with --allow-unsigned"
         )))
     }
 }
@@ -146,7 +143,7 @@ impl Trusted {
 /// The exit code follows from the status.
 pub(super) fn refused(error: OciError) -> CliError {
     let status = match &error {
-        OciError::Reference { .. } | OciError::Plain { .. } | OciError::Key(_) => 400,
+        OciError::Reference { .. } | OciError::Plain { .. } => 400,
         OciError::NotFound { .. } => 404,
         OciError::Denied { .. } | OciError::OtherRealm { .. } | OciError::Credentials { .. } => 403,
         OciError::Unreachable { .. } | OciError::Status { .. } => 503,

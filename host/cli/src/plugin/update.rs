@@ -116,7 +116,7 @@ pub(super) async fn update(args: UpdateArgs) -> Result<()> {
             return Err(CliError::Failed(format!("{}: {problem}", row.provider)));
         }
         let Some(newer) = row.newer else { continue };
-        let mut trusted = args.trust.with(&place.view.trusted_keys)?;
+        let mut trusted = args.trust.with(&place.view)?;
         // Who signed the version before is trusted for the next one.
         trusted.keys.extend(row.origin.minisign_key.as_ref().and_then(|key| key.parse().ok()));
         trusted.cosign.extend(row.origin.cosign_key.as_ref().and_then(|key| key.parse().ok()));

@@ -289,9 +289,9 @@ impl Plugins {
         std::path::absolute(&own).unwrap_or(own)
     }
 
-    /// The public keys whose signatures count, as minisign prints them.
-    pub fn trusted_keys(&self) -> Vec<String> {
-        self.admissions.trust().keys.iter().map(ToString::to_string).collect()
+    /// Which files are trusted.
+    pub fn trust(&self) -> &Trust {
+        self.admissions.trust()
     }
 
     /// The files that are being admitted.
