@@ -137,7 +137,7 @@ mod tests {
             assert_eq!(read.to_string(), text);
         }
         let read: Reference = "oci://localhost:5000/team/facts".parse().unwrap();
-        assert_eq!((read.hostname(), read.tag), ("localhost", None));
+        assert_eq!((read.hostname(), &read.tag), ("localhost", &None));
     }
 
     #[test]
