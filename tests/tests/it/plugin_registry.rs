@@ -353,7 +353,7 @@ async fn a_newer_version_is_told_taken_and_left_again_if_it_fails() {
     // A version is one build for ever.
     let again = version(home, "1.0.0", json!({ "clock": true }), Some(&publisher));
     let done = terminal.run(&format!("plugin push {} {to}", again.display())).await;
-    refused(&done, 2, &["another build already", "--replace"]);
+    refused(&done, 2, &["another build already", "--overwrite"]);
     let done = terminal.run(&format!("plugin push {} {to}:2.0.0", again.display())).await;
     refused(&done, 2, &["is version 1.0.0"]);
 

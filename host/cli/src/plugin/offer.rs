@@ -104,6 +104,12 @@ impl BindArgs {
                     let message = format!("`{key}` is a binding to {present}; give another key");
                     return Err(CliError::input("--bind", message));
                 }
+                if self.config.is_some() || self.default {
+                    say(&format!(
+                        "the binding {key} is there and stays as it is; change it with `memhost \
+                         binding update` and `assign`"
+                    ))?;
+                }
             }
             Err(CliError::Problem { status: 404, .. }) => {
                 let body = without_nulls(json!({

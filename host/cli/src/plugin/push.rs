@@ -25,9 +25,9 @@ pub(crate) struct PushArgs {
     /// Bill of materials to attach, CycloneDX or SPDX as JSON.
     #[arg(long, value_name = "FILE")]
     sbom: Option<PathBuf>,
-    /// Replace a version that the registry has already.
+    /// Overwrite a version that the registry has already.
     #[arg(long)]
-    replace: bool,
+    overwrite: bool,
     #[command(flatten)]
     registry: RegistryArgs,
     #[command(flatten)]
@@ -58,7 +58,7 @@ pub(super) async fn run(args: PushArgs) -> Result<()> {
     let has_sbom = sbom.is_some();
     let created = std::fs::metadata(file).and_then(|found| found.modified()).ok();
     let created = created.and_then(|at| Timestamp::try_from(at).ok()).unwrap_or_default();
-    let (reference, replaces) = (args.reference.at(&tag), args.replace);
+    let (reference, overwrites) = (args.reference.at(&tag), args.overwrite);
     let named = reference.clone();
     let file_name = format!("{}.wasm", description.provider_key);
     let pushed = asked(move || {
@@ -77,7 +77,7 @@ pub(super) async fn run(args: PushArgs) -> Result<()> {
         let digest = build.digest()?;
         // A version is one build for ever; a tag such as `latest` moves.
         let is_taken = present.is_some_and(|present| present != digest);
-        if is_taken && !replaces && version_of(&tag).is_some() {
+        if is_taken && !overwrites && version_of(&tag).is_some() {
             return Ok(None);
         }
         if present != Some(digest) {
@@ -94,7 +94,7 @@ pub(super) async fn run(args: PushArgs) -> Result<()> {
     let Some(digest) = pushed.await? else {
         let detail = format!(
             "{named} is another build already, and whoever has taken it would get two of one \
-             version; raise the version, or give --replace"
+             version; raise the version, or give --overwrite"
         );
         return Err(CliError::Problem { status: 409, detail, operation: None, code: None });
     };
