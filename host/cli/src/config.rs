@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::error::STORE_FAILED;
 use super::{CliError, Result, argument, process, user_files};
-use memhost_core::plugins::{Trust, TrustedKey};
+use memhost_core::plugins::{CosignKey, Trust, TrustedKey};
 use memhost_core::{Audit, ServiceOptions};
 use memhost_embeddings::{EmbeddingsOptions, EndpointOptions};
 use memhost_explorer::{LinkTemplate, SourceLinks};
@@ -40,6 +40,8 @@ pub(super) struct HostConfig {
     host_key_file: Option<PathBuf>,
     plugins_dir: Option<PathBuf>,
     trusted_keys: Vec<String>,
+    /// Public keys of cosign, as PEM.
+    trusted_cosign_keys: Vec<String>,
     trusted_digests: Vec<Digest>,
     require_signatures: bool,
     vault_key_file: Option<PathBuf>,
@@ -135,8 +137,13 @@ impl HostConfig {
             key.parse::<TrustedKey>()
                 .map_err(|error| CliError::input(format!("trusted_keys.{index}"), error))
         });
+        let cosign_keys = self.trusted_cosign_keys.iter().enumerate().map(|(index, key)| {
+            key.parse::<CosignKey>()
+                .map_err(|error| CliError::input(format!("trusted_cosign_keys.{index}"), error))
+        });
         options.trust = Trust {
             keys: keys.collect::<Result<_, _>>()?,
+            cosign_keys: cosign_keys.collect::<Result<_, _>>()?,
             requires_signature: self.require_signatures,
             digests: self.trusted_digests,
         };
@@ -236,6 +243,12 @@ impl EmbeddingsConfig {
         }
         Ok(if self.off { EmbeddingsOptions::Off } else { EmbeddingsOptions::Endpoint(endpoint) })
     }
+}
+
+/// The public key of cosign in a file.
+pub(super) fn cosign_key(file: &Path) -> Result<CosignKey> {
+    let pem = std::fs::read_to_string(file).map_err(|error| CliError::file(file, &error))?;
+    pem.parse().map_err(|error| CliError::input(file.display().to_string(), error))
 }
 
 /// Adds a key to those that the file trusts. Answers false if the file has the key already.

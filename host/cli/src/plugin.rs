@@ -2,12 +2,20 @@
 
 mod call;
 mod dev;
+mod install;
 mod language;
 mod new;
+mod offer;
+mod place;
+mod pull;
+mod push;
 mod replay;
 mod run;
 mod template;
 pub(super) mod trial;
+mod trusting;
+mod update;
+mod versions;
 
 use std::path::{Path, PathBuf};
 
@@ -59,6 +67,18 @@ pub(super) enum PluginCommand {
     /// Run the conformance suite on a provider. Needs no host. Exits with code 1 if a rule is
     /// broken, or if almost nothing could be tested.
     Check(check::CheckArgs),
+    /// Install a provider that came with this program, such as `facts`.
+    Install(Box<install::InstallArgs>),
+    /// Take a provider from an OCI registry: check its signature, show its version and its
+    /// permission requests, and install it.
+    Pull(Box<pull::PullArgs>),
+    /// Push a provider with its signature to an OCI registry, in the layout of `wkg`.
+    Push(Box<push::PushArgs>),
+    /// List what `pull` and `install` took, with the newest versions.
+    Outdated(Box<update::OutdatedArgs>),
+    /// Take the newest versions of what `pull` and `install` took. A binding whose calls fail on
+    /// one goes back to the version before.
+    Update(Box<update::UpdateArgs>),
     /// Trust a public key: adds it to a host's configuration file, used from the next start.
     Trust {
         /// Public key, as `minisign -G` printed it.
@@ -120,6 +140,11 @@ pub(super) async fn run(command: PluginCommand) -> Result<()> {
         }
         PluginCommand::Inspect(args) => inspect(args).await,
         PluginCommand::Check(args) => check::run(args).await,
+        PluginCommand::Install(args) => install::run(*args).await,
+        PluginCommand::Pull(args) => pull::run(*args).await,
+        PluginCommand::Push(args) => push::run(*args).await,
+        PluginCommand::Outdated(args) => update::outdated(*args).await,
+        PluginCommand::Update(args) => update::update(*args).await,
         PluginCommand::Trust { key, config } => match config::trust(&config, &key)? {
             true => line(&format!(
                 "added {} to {}; restart the host to trust it",
@@ -129,7 +154,7 @@ pub(super) async fn run(command: PluginCommand) -> Result<()> {
             false => line(&format!("{} is already trusted", key.id())),
         },
         PluginCommand::Verify { file, trusted_key } => {
-            let trust = Trust { keys: trusted_key, requires_signature: true, digests: Vec::new() };
+            let trust = Trust { keys: trusted_key, requires_signature: true, ..Trust::default() };
             match trust.check(&file, &read(&file)?) {
                 Ok(Signed::By { key, comment }) => line(&format!("signed by {key}: {comment}")),
                 Ok(Signed::No) | Err(TrustError::Unsigned { .. }) => Err(unsigned(&file)),

@@ -74,6 +74,10 @@ pub(super) struct ServeArgs {
     /// Trust plugins signed with this minisign public key; repeatable.
     #[arg(long, value_name = "KEY")]
     trusted_key: Vec<TrustedKey>,
+    /// Trust plugins from registries signed with this public key of cosign, such as `cosign.pub`;
+    /// repeatable.
+    #[arg(long, value_name = "FILE")]
+    trusted_cosign_key: Vec<PathBuf>,
     /// Refuse plugins that no trusted key signed.
     #[arg(long)]
     require_signatures: bool,
@@ -179,6 +183,8 @@ pub(super) async fn run(args: ServeArgs) -> Result<()> {
     surfaces.links.run = args.run_link.or(surfaces.links.run);
     options.plugins_dir = args.plugins_dir.or(options.plugins_dir);
     options.trust.keys.extend(args.trusted_key);
+    let cosign_keys = args.trusted_cosign_key.iter().map(|file| config::cosign_key(file));
+    options.trust.cosign_keys.extend(cosign_keys.collect::<Result<Vec<_>>>()?);
     options.trust.digests.extend(args.trusted_digest);
     options.trust.requires_signature |= args.require_signatures;
     options.vault_key_file = args.vault_key_file.or(options.vault_key_file);

@@ -10,17 +10,20 @@ use super::*;
 const VERBS: [&str; 5] = ["list", "show", "create", "update", "delete"];
 
 /// Verbs of a few nouns. A new one is added here on purpose.
-const ACTIONS: [&str; 25] = [
+const ACTIONS: [&str; 28] = [
     "discard", "drain", "approve", "assign", "backup", "cancel", "capture", "compact", "copy",
-    "export", "grant", "import", "inspect", "install", "locomo", "reject", "replay", "reset",
-    "resolve", "restore", "retry", "rotate", "scan", "search", "trust",
+    "export", "grant", "import", "inspect", "install", "locomo", "outdated", "pull", "push",
+    "reject", "replay", "reset", "resolve", "restore", "retry", "rotate", "scan", "search",
+    "trust",
 ];
 const MORE_ACTIONS: [&str; 5] = ["check", "explain", "find", "use", "verify"];
 /// Verbs for authors of providers.
 const OF_AUTHORS: [&str; 3] = ["dev", "new", "run"];
 
 /// Flags with several meanings, and the reason.
-const SEVERAL_MEANINGS: [&str; 15] = [
+const SEVERAL_MEANINGS: [&str; 16] = [
+    // Where a host listens, or which registry is asked.
+    "allow-plain-http",
     // The origins of a grant, or what a new project begins with.
     "http",
     // A filter of lists, or the target of an operation.
@@ -42,7 +45,7 @@ const SEVERAL_MEANINGS: [&str; 15] = [
     "until",
 ];
 /// Flags for files, JSON or text, with a meaning for each command.
-const OF_THE_THING: [&str; 14] = [
+const OF_THE_THING: [&str; 15] = [
     "ca",
     "to",
     "by",
@@ -50,6 +53,7 @@ const OF_THE_THING: [&str; 14] = [
     "data-dir",
     "plugins-dir",
     "trusted-key",
+    "trusted-cosign-key",
     "days",
     "listen",
     "none",

@@ -30,6 +30,12 @@ pub struct PluginView {
     pub refused: Vec<RefusedPlugin>,
     /// Files that are being admitted.
     pub admitting: Vec<PathBuf>,
+    /// The plugins directory, on the machine of the host.
+    pub directory: PathBuf,
+    /// The public keys whose signatures the host trusts, as minisign prints them.
+    pub trusted_keys: Vec<String>,
+    /// The public keys of cosign whose signatures the host trusts, as PEM.
+    pub trusted_cosign_keys: Vec<String>,
 }
 
 /// One provider as it is shown.
@@ -53,10 +59,14 @@ impl Control {
             signed,
             inspection: component.inspection().clone(),
         };
+        let trust = self.plugins.trust();
         PluginView {
             admitted: self.plugins.list().into_iter().map(view).collect(),
             refused: self.plugins.refused(),
             admitting: self.plugins.admitting(),
+            directory: self.plugins.directory(),
+            trusted_keys: trust.keys.iter().map(ToString::to_string).collect(),
+            trusted_cosign_keys: trust.cosign_keys.iter().map(ToString::to_string).collect(),
         }
     }
 

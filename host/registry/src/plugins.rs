@@ -3,6 +3,7 @@
 
 mod admissions;
 mod components;
+mod cosign;
 mod error;
 mod files;
 mod plugin;
@@ -15,6 +16,7 @@ mod tests;
 mod trust;
 
 pub use components::ComponentsDir;
+pub use cosign::{CosignError, CosignKey, CosignProof};
 pub use error::PluginError;
 pub use files::{Fingerprint, list as list_files, read as read_file, read_signature};
 pub use memhost_builtin::LOCAL_MARKDOWN_KEY;

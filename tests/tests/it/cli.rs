@@ -30,7 +30,10 @@ pub(crate) struct Done {
 
 impl Terminal {
     pub(crate) async fn open(guests: &[&str]) -> Self {
-        let host = TestHost::new(guests).await.unwrap();
+        Self::of(TestHost::new(guests).await.unwrap()).await
+    }
+
+    pub(crate) async fn of(host: TestHost) -> Self {
         let serving = Serving::start(&host, TOKEN).await.unwrap();
         let home = tempfile::tempdir().unwrap();
         Self { host, home, url: serving.url().to_owned(), serving: Some(serving) }

@@ -24,7 +24,7 @@ const ROWS: &[&[&str]] = &[
     &["tenancy"],
     &["registry", "oplog", "queues"],
     &["access", "records", "postgres"],
-    &["store", "sandbox", "embeddings", "pii", "builtin"],
+    &["store", "sandbox", "embeddings", "pii", "builtin", "oci"],
     &["ports"],
     &["types", "tokens", "config-schema", "executor", "files", "journal", "words"],
 ];
@@ -39,6 +39,9 @@ const OWNED: &[(&str, &[&str])] = &[
     ("chacha20poly1305", &["registry"]),
     ("notify", &["registry", "cli"]),
     ("minisign-verify", &["registry"]),
+    ("docker_credential", &["oci"]),
+    ("http-auth", &["oci"]),
+    ("ring", &["registry"]),
     ("boon", &["config-schema"]),
     ("regex", &["pii"]),
     ("sled", &["store"]),

@@ -371,19 +371,19 @@ async fn bindings_follow_pins_and_ranges() {
 
 /// Signs as `minisign -S -l` does. What `minisign` itself signed is verified by the tests of
 /// `registry`.
-struct Publisher([u8; 8], ed25519_dalek::SigningKey);
+pub(crate) struct Publisher([u8; 8], ed25519_dalek::SigningKey);
 
 impl Publisher {
-    fn new(seed: u8) -> Self {
+    pub(crate) fn new(seed: u8) -> Self {
         Self([seed; 8], ed25519_dalek::SigningKey::from_bytes(&[seed; 32]))
     }
 
-    fn public(&self) -> TrustedKey {
+    pub(crate) fn public(&self) -> TrustedKey {
         let key = self.1.verifying_key().to_bytes();
         BASE64.encode([&b"Ed"[..], &self.0, &key].concat()).parse().unwrap()
     }
 
-    fn sign(&self, bytes: &[u8], comment: &str) -> String {
+    pub(crate) fn sign(&self, bytes: &[u8], comment: &str) -> String {
         let signature = self.1.sign(bytes).to_bytes();
         let global = self.1.sign(&[&signature, comment.as_bytes()].concat()).to_bytes();
         let signature = BASE64.encode([&b"Ed"[..], &self.0, &signature].concat());
@@ -398,7 +398,12 @@ impl Publisher {
 async fn required_signatures_admit_only_signed_or_named_builds() {
     let key = Publisher::new(1);
     let named = Digest::of(&build("3.0.0", &json!({})));
-    let trust = Trust { keys: vec![key.public()], requires_signature: true, digests: vec![named] };
+    let trust = Trust {
+        keys: vec![key.public()],
+        requires_signature: true,
+        digests: vec![named],
+        ..Trust::default()
+    };
     let host = TestHost::with(&[], |options| options.trust = trust).await.unwrap();
     let versions = || -> Vec<String> {
         let admitted = host.service().control().plugins().admitted;

@@ -167,7 +167,7 @@ pub(super) fn inspected(inspection: &Inspection) -> String {
 }
 
 /// What kind of permission is requested, and of what.
-fn in_words(permission: &Permission) -> (&'static str, String) {
+pub(super) fn in_words(permission: &Permission) -> (&'static str, String) {
     match permission {
         Permission::Storage(bytes) => ("storage", bytes.to_string()),
         Permission::Directory(bytes) => ("directory", bytes.to_string()),

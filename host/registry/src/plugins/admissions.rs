@@ -55,6 +55,11 @@ impl Admissions {
         Self(Arc::new(Inner { sandbox, cache, components, trust, quick, slow }))
     }
 
+    /// Which files are trusted.
+    pub(crate) fn trust(&self) -> &Trust {
+        &self.0.trust
+    }
+
     /// Admits a file of the plugins directory that was written at this time, and keeps a copy.
     pub(crate) async fn file(
         &self,

@@ -25,7 +25,8 @@ pub struct Fingerprint {
 
 impl Fingerprint {
     fn of(path: &Path, metadata: &std::fs::Metadata) -> Self {
-        let signature = std::fs::metadata(trust::signature_path(path)).ok();
+        let signature = std::fs::metadata(trust::signature_path(path));
+        let signature = signature.or_else(|_| std::fs::metadata(trust::cosign_path(path))).ok();
         Self {
             signed: signature.map(|metadata| (metadata.ctime(), metadata.ctime_nsec())),
             inode: metadata.ino(),

@@ -283,6 +283,17 @@ impl Plugins {
         self.admitted.read().values().flatten().cloned().collect()
     }
 
+    /// The plugins directory, from the root.
+    pub fn directory(&self) -> PathBuf {
+        let own = self.directories.first().cloned().unwrap_or_default();
+        std::path::absolute(&own).unwrap_or(own)
+    }
+
+    /// Which files are trusted.
+    pub fn trust(&self) -> &Trust {
+        self.admissions.trust()
+    }
+
     /// The files that are being admitted.
     pub fn admitting(&self) -> Vec<PathBuf> {
         self.progress.files()

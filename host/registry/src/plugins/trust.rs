@@ -1,11 +1,12 @@
 //! Which plugins are trusted. A signature is a file beside the plugin: `plugin.wasm.minisig` or
-//! `plugin.wasm.sig`.
+//! `plugin.wasm.sig`, or one of cosign in `plugin.wasm.cosign`.
 
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::plugins::cosign::{CosignError, CosignKey, CosignProof};
 use crate::plugins::signature::{SignatureError, TrustedKey, verify};
 use memhost_types::Digest;
 
@@ -17,6 +18,8 @@ pub(crate) const MAX_SIGNATURE_BYTES: u64 = 64 << 10;
 pub struct Trust {
     /// The keys whose signatures count.
     pub keys: Vec<TrustedKey>,
+    /// The keys of cosign whose signatures count, where there is none of minisign.
+    pub cosign_keys: Vec<CosignKey>,
     /// Whether a plugin without such a signature is refused.
     pub requires_signature: bool,
     /// Builds that are admitted without a signature.
@@ -53,19 +56,48 @@ pub enum TrustError {
         #[source]
         error: SignatureError,
     },
+    #[error("{}: {error}", .path.display())]
+    Cosign {
+        path: PathBuf,
+        #[source]
+        error: CosignError,
+    },
     #[error("reading {} failed: {message}", .path.display())]
     Io { path: PathBuf, message: String },
 }
 
 /// Where the signature of a file is, or would be.
 pub(crate) fn signature_path(file: &Path) -> PathBuf {
-    let beside = |extension: &str| {
-        let mut name = file.as_os_str().to_owned();
-        name.push(extension);
-        PathBuf::from(name)
-    };
-    let (minisig, sig) = (beside(".minisig"), beside(".sig"));
+    let (minisig, sig) = (beside(file, ".minisig"), beside(file, ".sig"));
     if sig.exists() && !minisig.exists() { sig } else { minisig }
+}
+
+/// Where the signature of cosign is, or would be.
+pub(crate) fn cosign_path(file: &Path) -> PathBuf {
+    beside(file, ".cosign")
+}
+
+fn beside(file: &Path, extension: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(extension);
+    PathBuf::from(name)
+}
+
+/// The text of a file with a signature.
+fn text(path: &Path) -> Result<String, TrustError> {
+    let failed = |error: std::io::Error| TrustError::Io {
+        path: path.to_owned(),
+        message: error.to_string(),
+    };
+    let metadata = std::fs::metadata(path).map_err(failed)?;
+    let message = match metadata.is_file() {
+        false => "it is not a file".to_owned(),
+        true if metadata.len() > MAX_SIGNATURE_BYTES => {
+            format!("it is larger than {MAX_SIGNATURE_BYTES} bytes")
+        }
+        true => return std::fs::read_to_string(path).map_err(failed),
+    };
+    Err(TrustError::Io { path: path.to_owned(), message })
 }
 
 impl Trust {
@@ -75,11 +107,11 @@ impl Trust {
     /// Where a signature is required and missing, or one that is there is not valid.
     pub fn check(&self, file: &Path, bytes: &[u8]) -> Result<Signed, TrustError> {
         let path = signature_path(file);
-        let failed = |error: std::io::Error| TrustError::Io {
-            path: path.clone(),
-            message: error.to_string(),
-        };
         let has_signature = !self.keys.is_empty() && path.exists();
+        let cosign = cosign_path(file);
+        if !has_signature && !self.cosign_keys.is_empty() && cosign.exists() {
+            return self.check_cosign(cosign, bytes);
+        }
         if !has_signature {
             let digest = Digest::of(bytes);
             let is_let_in = !self.requires_signature || self.digests.contains(&digest);
@@ -89,20 +121,21 @@ impl Trust {
                 Err(TrustError::Unsigned { expected: path, digest })
             };
         }
-        let metadata = std::fs::metadata(&path).map_err(failed)?;
-        if !metadata.is_file() {
-            return Err(TrustError::Io { path, message: "it is not a file".to_owned() });
-        }
-        if metadata.len() > MAX_SIGNATURE_BYTES {
-            let message = format!("it is larger than {MAX_SIGNATURE_BYTES} bytes");
-            return Err(TrustError::Io { path, message });
-        }
-        let text = std::fs::read_to_string(&path).map_err(failed)?;
+        let text = text(&path)?;
         match verify(bytes, &text, &self.keys) {
             Ok(verified) => {
                 Ok(Signed::By { key: verified.key.id(), comment: verified.trusted_comment })
             }
             Err(error) => Err(TrustError::Signature { path, error }),
+        }
+    }
+
+    fn check_cosign(&self, path: PathBuf, bytes: &[u8]) -> Result<Signed, TrustError> {
+        let text = text(&path)?;
+        let proof = CosignProof::read(text.as_bytes());
+        match proof.and_then(|proof| proof.verify(bytes, &self.cosign_keys)) {
+            Ok(key) => Ok(Signed::By { key: key.id(), comment: "with cosign".to_owned() }),
+            Err(error) => Err(TrustError::Cosign { path, error }),
         }
     }
 }
@@ -125,7 +158,7 @@ mod tests {
     }
 
     fn trust(requires_signature: bool) -> Trust {
-        Trust { keys: vec![KEY.parse().unwrap()], requires_signature, digests: Vec::new() }
+        Trust { keys: vec![KEY.parse().unwrap()], requires_signature, ..Trust::default() }
     }
 
     fn by_the_key() -> Signed {
