@@ -34,12 +34,13 @@ enum Why {
 }
 
 /// The beginnings of commands that are not run.
-const NOT_RUN: [(&str, Why); 30] = [
+const NOT_RUN: [(&str, Why); 33] = [
     ("aws", Why::Vendor),
     ("claude", Why::Vendor),
     ("memhost bridge", Why::Vendor),
     // Its database is the reader's.
     ("memhost store copy", Why::Vendor),
+    ("memhost plugin pull", Why::Vendor),
     ("memsearch", Why::Vendor),
     ("minisign", Why::Vendor),
     ("npm", Why::Vendor),
@@ -59,6 +60,9 @@ const NOT_RUN: [(&str, Why); 30] = [
     ("just", Why::Build),
     ("memhost plugin check", Why::Build),
     ("memhost plugin dev", Why::Build),
+    // Its provider comes with a package, or with the line before.
+    ("memhost plugin install", Why::Build),
+    ("memhost plugin update", Why::Build),
     ("memhost plugin new", Why::Build),
     ("memhost plugin run", Why::Build),
     // The project of `plugin new`.

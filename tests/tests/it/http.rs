@@ -235,6 +235,7 @@ fn steady(value: &mut Value) {
                         | "score"
                         | "bytes"
                         | "path"
+                        | "directory"
                         | "usage"
                         | "description"
                         | "exports"

@@ -135,7 +135,8 @@ impl Trusted {
         Err(failed(format!(
             "{has}, and only what a trusted key has signed is taken; if you know whose key it is, \
              give --trusted-key KEY or --trusted-cosign-key FILE (`memhost plugin trust KEY \
-             --config FILE` makes the host trust it, too), or take it unsigned with --allow-unsigned"
+             --config FILE` makes the host trust it, too), or take it unsigned with \
+             --allow-unsigned"
         )))
     }
 }
