@@ -142,8 +142,8 @@ impl Trusted {
 }
 
 /// The exit code follows from the status.
-pub(super) fn refused(error: OciError) -> CliError {
-    let status = match &error {
+fn refused(error: &OciError) -> CliError {
+    let status = match error {
         OciError::Reference { .. } | OciError::Plain { .. } => 400,
         OciError::NotFound { .. } => 404,
         OciError::Denied { .. } | OciError::OtherRealm { .. } | OciError::Credentials { .. } => 403,
@@ -158,5 +158,5 @@ pub(super) async fn asked<T: Send + 'static>(
     call: impl FnOnce() -> Result<T, OciError> + Send + 'static,
 ) -> Result<T> {
     let asked = tokio::task::spawn_blocking(call).await;
-    asked.map_err(CliError::runtime)?.map_err(refused)
+    asked.map_err(CliError::runtime)?.map_err(|error| refused(&error))
 }
