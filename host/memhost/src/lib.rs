@@ -67,7 +67,7 @@
 //! - `cli` (default): the binary `memhost` and the dependencies of its command line. An embedding
 //!   process turns it off: `memhost = { version = "0.1", default-features = false }`.
 
-pub use memhost_core::plugins::{Trust, TrustedKey};
+pub use memhost_core::plugins::{CosignKey, Trust, TrustedKey};
 pub use memhost_core::{
     Audit, Background, Caller, CompileLimits, Compiler, CompilerProcess, Control, CreateBinding,
     Group, Home, Joined, Membership, Monitor, OpenError, Operations, Peer, Seen, Service,

@@ -142,19 +142,33 @@ pub(super) fn inspected(inspection: &Inspection) -> String {
     let names = |all: &[String]| {
         if all.is_empty() { "none".to_owned() } else { all.join("\n             ") }
     };
+    let world = [("exports", names(&inspection.exports)), ("imports", names(&inspection.imports))];
+    [head(inspection), labelled(&world), requests(inspection)].concat().join("\n")
+}
+
+/// What somebody looks at who decides whether to take it.
+pub(super) fn described(inspection: &Inspection) -> String {
+    [head(inspection), requests(inspection)].concat().join("\n")
+}
+
+fn labelled(lines: &[(&str, String)]) -> Vec<String> {
+    lines.iter().map(|(label, value)| format!("{label:<12} {value}")).collect()
+}
+
+fn head(inspection: &Inspection) -> Vec<String> {
     let description = &inspection.description;
-    let mut lines: Vec<String> = [
+    labelled(&[
         ("provider", format!("{} {}", description.provider_key, description.version)),
         ("summary", description.summary.clone()),
         ("digest", inspection.digest.to_string()),
         ("size", format!("{} bytes", inspection.bytes)),
         ("contract", inspection.contract_version.clone()),
-        ("exports", names(&inspection.exports)),
-        ("imports", names(&inspection.imports)),
-    ]
-    .iter()
-    .map(|(label, value)| format!("{label:<12} {value}"))
-    .collect();
+    ])
+}
+
+fn requests(inspection: &Inspection) -> Vec<String> {
+    let description = &inspection.description;
+    let mut lines = Vec::new();
     if description.permissions.is_empty() {
         lines.push("requests     none".to_owned());
     }
@@ -163,7 +177,7 @@ pub(super) fn inspected(inspection: &Inspection) -> String {
         let optional = if ask.optional { " (optional)" } else { "" };
         lines.push(format!("requests     {kind} {detail}{optional}: {}", ask.reason));
     }
-    lines.join("\n")
+    lines
 }
 
 /// What kind of permission is requested, and of what.

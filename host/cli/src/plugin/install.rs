@@ -30,7 +30,8 @@ pub(crate) struct InstallArgs {
 
 pub(super) async fn run(args: InstallArgs) -> Result<()> {
     let directory = match args.package_dir {
-        Some(directory) => directory,
+        // An update finds it from elsewhere, too.
+        Some(directory) => std::path::absolute(&directory)?,
         None => of_package()?,
     };
     let offer = offered(&directory, &args.name)?;

@@ -8,7 +8,7 @@ use semver::Version;
 use serde::Serialize;
 use serde_json::json;
 
-use super::call::{in_words, inspected};
+use super::call::{described, in_words};
 use super::place::{NewPlugin, Origin, Place};
 use super::trial;
 use super::trusting::Proof;
@@ -245,7 +245,7 @@ impl Offer {
 
     /// What it is, what it requests, whose it is, and what is new compared to the installed one.
     fn shown(&self, inspection: &Inspection, view: &PluginView) -> String {
-        let mut lines = vec![inspected(inspection)];
+        let mut lines = vec![described(inspection)];
         let mut say = |label: &str, text: String| lines.push(format!("{label:<12} {text}"));
         match self.manifest {
             Some(manifest) => say("from", format!("{}@{manifest}", self.from)),
