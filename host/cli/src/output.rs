@@ -77,6 +77,11 @@ pub(super) fn lines(answer: &Value, items: &str) -> String {
 /// Styles that a line may have on a terminal: dim, red, green, none.
 const STYLES: [&str; 4] = ["\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m"];
 
+/// Says something to the person, also where the answer is for a program.
+pub(super) fn say(text: &str) -> Result<()> {
+    Ok(writeln!(std::io::stderr(), "{}", printable(text))?)
+}
+
 /// Prints one line; an empty text prints nothing. Nothing but text and our own styles reaches the
 /// terminal.
 pub(super) fn line(text: &str) -> Result<()> {

@@ -9,7 +9,7 @@
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, fchown};
 use std::path::Path;
 
 use tempfile::NamedTempFile;
@@ -44,6 +44,37 @@ pub fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
 pub fn write_new(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     temporary(path, content, mode)?.persist_noclobber(path).map_err(|error| error.error)?;
     sync_directory(parent(path))
+}
+
+/// [`write()`], and where root writes it, the file belongs to the owner of its directory.
+///
+/// # Errors
+/// As there.
+pub fn write_for_owner(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    let file = temporary(path, content, mode)?;
+    give_to_owner(file.as_file(), parent(path))?;
+    file.persist(path).map_err(|error| error.error)?;
+    sync_directory(parent(path))
+}
+
+/// [`write_new`], and where root writes it, the file belongs to the owner of its directory.
+///
+/// # Errors
+/// As there.
+pub fn write_new_for_owner(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    let file = temporary(path, content, mode)?;
+    give_to_owner(file.as_file(), parent(path))?;
+    file.persist_noclobber(path).map_err(|error| error.error)?;
+    sync_directory(parent(path))
+}
+
+/// Nothing is reached by its name: the owner of the directory could put a link there.
+fn give_to_owner(file: &File, directory: &Path) -> io::Result<()> {
+    let (owner, ours) = (fs::metadata(directory)?, file.metadata()?);
+    match ours.uid() == 0 && owner.uid() != 0 {
+        true => fchown(file, Some(owner.uid()), Some(owner.gid())),
+        false => Ok(()),
+    }
 }
 
 /// A file beside `path` with this content, on disk.
@@ -134,6 +165,25 @@ mod tests {
         fs::create_dir(directory.path().join("taken")).unwrap();
         assert!(write(&directory.path().join("taken"), b"text", 0o600).is_err());
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_root_writes_for_an_owner_is_the_owners() {
+        let directory = tempfile::tempdir().unwrap();
+        let is_root = fs::metadata(directory.path()).unwrap().uid() == 0;
+        if is_root {
+            std::os::unix::fs::chown(directory.path(), Some(65_534), Some(65_534)).unwrap();
+        }
+        let owner = fs::metadata(directory.path()).unwrap().uid();
+        let path = |name: &str| directory.path().join(name);
+        write_new_for_owner(&path("new"), b"1", 0o600).unwrap();
+        write_for_owner(&path("any"), b"1", 0o600).unwrap();
+        write_for_owner(&path("any"), b"2", 0o600).unwrap();
+        assert!(write_new_for_owner(&path("new"), b"2", 0o600).is_err());
+        for name in ["new", "any"] {
+            let found = fs::metadata(path(name)).unwrap();
+            assert_eq!((found.uid(), found.mode() & 0o777), (owner, 0o600), "{name}");
+        }
     }
 
     #[test]

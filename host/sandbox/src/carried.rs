@@ -14,6 +14,8 @@ use super::error::AdmissionError;
 use memhost_types::Digest;
 
 const MAGIC: [u8; 8] = *b"memhostC";
+/// What programs begin with, on Linux and on macOS.
+const PROGRAMS: [[u8; 4]; 2] = [*b"\x7fELF", [0xcf, 0xfa, 0xed, 0xfe]];
 /// The bytes behind the code.
 const TRAILER: u64 = 32 + 8 + 8;
 
@@ -55,7 +57,16 @@ fn usual_engine() -> wasmtime::Result<Engine> {
 }
 
 fn append(program: &Path, digest: Digest, code: &[u8]) -> io::Result<()> {
+    // A link stays one.
+    let program = &program.canonicalize()?;
+    if !program.is_file() {
+        return Err(io::Error::other("it is no file; name a program"));
+    }
     let mut whole = File::open(program)?;
+    let mut head = [0; 4];
+    if whole.read_exact(&mut head).is_err() || !PROGRAMS.contains(&head) {
+        return Err(io::Error::other("it is no program; name the file of memhost"));
+    }
     let (mode, length) = (whole.metadata()?.permissions(), whole.metadata()?.len());
     let end = find(&mut whole)?.map_or(length, |found| found.start);
     whole.rewind()?;
@@ -134,7 +145,10 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir().unwrap();
         let program = directory.path().join("program");
-        let own = vec![7; 100_000];
+        let own = [b"\x7fELF", [7; 100_000].as_slice()].concat();
+        fs::write(&program, &own[1..]).unwrap();
+        assert!(append(&program, Digest::of(EMPTY), &[1]).is_err(), "it is no program");
+        assert!(append(directory.path(), Digest::of(EMPTY), &[1]).is_err());
         fs::write(&program, &own).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o751)).unwrap();
         let digest = Digest::of(EMPTY);

@@ -151,6 +151,11 @@ pub(super) fn described(inspection: &Inspection) -> String {
     [head(inspection), requests(inspection)].concat().join("\n")
 }
 
+/// A component chooses its texts, and must not add a line.
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+}
+
 fn labelled(lines: &[(&str, String)]) -> Vec<String> {
     lines.iter().map(|(label, value)| format!("{label:<12} {value}")).collect()
 }
@@ -159,7 +164,7 @@ fn head(inspection: &Inspection) -> Vec<String> {
     let description = &inspection.description;
     labelled(&[
         ("provider", format!("{} {}", description.provider_key, description.version)),
-        ("summary", description.summary.clone()),
+        ("summary", one_line(&description.summary)),
         ("digest", inspection.digest.to_string()),
         ("size", format!("{} bytes", inspection.bytes)),
         ("contract", inspection.contract_version.clone()),
@@ -175,7 +180,7 @@ fn requests(inspection: &Inspection) -> Vec<String> {
     for ask in &description.permissions {
         let (kind, detail) = in_words(&ask.permission);
         let optional = if ask.optional { " (optional)" } else { "" };
-        lines.push(format!("requests     {kind} {detail}{optional}: {}", ask.reason));
+        lines.push(format!("requests     {kind} {detail}{optional}: {}", one_line(&ask.reason)));
     }
     lines
 }

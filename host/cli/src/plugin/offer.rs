@@ -1,7 +1,5 @@
 //! A provider that was found: it is shown, taken into the plugins directory, and bound.
 
-use std::io::Write;
-
 use clap::Args;
 use jiff::Timestamp;
 use semver::Version;
@@ -15,9 +13,9 @@ use super::trusting::Proof;
 use crate::answer::Answer;
 use crate::args::CompanyArgs;
 use crate::argument::{confirm, object, without_nulls};
-use crate::output::line;
+use crate::output::{line, say};
 use crate::session::Session;
-use crate::texts::{escape, printable};
+use crate::texts::escape;
 use crate::{CliError, Result};
 use memhost_core::{BindingView, GrantsView, PluginView};
 use memhost_oci::Sbom;
@@ -58,11 +56,6 @@ pub(super) struct Offer {
     /// The version that its tag says. `None`: it has no tag that is one.
     pub(super) version: Option<Version>,
     pub(super) sbom: Option<Sbom>,
-}
-
-/// Says something to the person, also where the answer is for a program.
-fn say(text: &str) -> Result<()> {
-    Ok(writeln!(std::io::stderr(), "{}", printable(text))?)
 }
 
 /// What was done, for programs.
@@ -191,15 +184,21 @@ impl Offer {
             say(&format!("{provider} {version} is in {directory} already"))?;
             return Ok(taken);
         }
+        if expected.is_none()
+            && let Some(other) = self.other_publisher(place, provider)?
+        {
+            say(&other)?;
+            if yes {
+                let message = format!("{other}; run it again without --yes to decide");
+                return Err(CliError::input(self.from, message));
+            }
+        }
         confirm(yes, &format!("Take {provider} {version} into {directory}?"))?;
-        let (minisign_key, cosign_key, signature) = match &self.proof {
-            Proof::Minisign { key, signature, .. } => {
-                (Some(key.to_string()), None, Some((".wasm.minisig", signature.clone())))
-            }
-            Proof::Cosign { key, proof } => {
-                (None, Some(key.to_string()), Some((".wasm.cosign", proof.written())))
-            }
-            Proof::No => (None, None, None),
+        let (minisign_key, cosign_key) = self.proof.keys();
+        let signature = match &self.proof {
+            Proof::Minisign { signature, .. } => Some((".wasm.minisig", signature.clone())),
+            Proof::Cosign { proof, .. } => Some((".wasm.cosign", proof.written())),
+            Proof::No => None,
         };
         let origin = Origin {
             provider: provider.clone(),
@@ -217,6 +216,32 @@ impl Offer {
         // Said before it is bound, which can fail.
         say(&format!("took {provider} {version} into {directory}"))?;
         Ok(taken)
+    }
+
+    /// Who else has published the build of this provider that was taken last. Its bindings would
+    /// follow to this one.
+    fn other_publisher(&self, place: &Place, provider: &str) -> Result<Option<String>> {
+        let all = place.origins()?;
+        let Some((_, last)) = all.into_iter().find(|(_, origin)| origin.provider == provider)
+        else {
+            return Ok(None);
+        };
+        let (minisign, cosign) = self.proof.keys();
+        let is_same = match (&last.minisign_key, &last.cosign_key) {
+            (None, None) => minisign.is_none() && cosign.is_none() && last.from == self.from,
+            (known, other) => {
+                known.is_some() && *known == minisign || other.is_some() && *other == cosign
+            }
+        };
+        let signer = last.minisign_key.or(last.cosign_key);
+        let signer = signer.map_or("nobody".to_owned(), |key| key.lines().collect());
+        Ok((!is_same).then(|| {
+            format!(
+                "{provider} {} was taken from {} and signed by {signer}: this one is another \
+                 publisher's, and bindings follow the newest version",
+                last.version, last.from
+            )
+        }))
     }
 
     /// A registry could send an old build, which its author has signed, for a new version.
@@ -246,7 +271,10 @@ impl Offer {
     /// What it is, what it requests, whose it is, and what is new compared to the installed one.
     fn shown(&self, inspection: &Inspection, view: &PluginView) -> String {
         let mut lines = vec![described(inspection)];
-        let mut say = |label: &str, text: String| lines.push(format!("{label:<12} {text}"));
+        // A registry chooses some of these texts, and must not add a line.
+        let mut say = |label: &str, text: String| {
+            lines.push(format!("{label:<12} {}", text.replace(['\n', '\r'], " ")));
+        };
         match self.manifest {
             Some(manifest) => say("from", format!("{}@{manifest}", self.from)),
             None => say("from", self.from.clone()),

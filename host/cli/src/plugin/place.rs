@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::output::say;
 use crate::session::Session;
 use crate::{Backend, CliError, Result};
 use memhost_core::plugins::PluginSource;
@@ -93,7 +94,8 @@ impl Place {
         file_of(&self.view, digest)
     }
 
-    /// Every provider that has its origin beside it, newest first.
+    /// Every provider that has its origin beside it, newest first. One whose origin is damaged is
+    /// left out, and named.
     pub(super) fn origins(&self) -> Result<Vec<(PathBuf, Origin)>> {
         let directory = &self.view.directory;
         let failed = |error: std::io::Error| CliError::file(directory, &error);
@@ -107,10 +109,16 @@ impl Place {
             if !component.is_file() || !is_small {
                 continue;
             }
-            let text = std::fs::read(&path).map_err(|error| CliError::file(&path, &error))?;
-            let origin = serde_json::from_slice(&text)
-                .map_err(|error| CliError::input(path.display().to_string(), error))?;
-            all.push((component, origin));
+            let read = std::fs::read(&path).map_err(|error| error.to_string());
+            match read
+                .and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string()))
+            {
+                Ok(origin) => all.push((component, origin)),
+                Err(error) => say(&format!(
+                    "{} is left out, because it is damaged: {error}; take the provider again",
+                    path.display()
+                ))?,
+            }
         }
         all.sort_by(|(_, a): &(PathBuf, Origin), (_, b)| {
             (&b.version, b.taken_at).cmp(&(&a.version, a.taken_at))
@@ -224,23 +232,30 @@ struct Written(Vec<PathBuf>);
 impl Written {
     fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<()> {
         let failed = |error: std::io::Error| {
-            CliError::Failed(format!(
-                "{} cannot be written: {error}; run this command as the user of the host, such as \
-                 with `sudo -u memhost`",
-                path.display()
-            ))
+            let advice = match error.kind() {
+                std::io::ErrorKind::PermissionDenied => {
+                    "; run this command as the user of the host, such as with `sudo -u memhost`"
+                }
+                _ => "",
+            };
+            CliError::Failed(format!("{} cannot be written: {error}{advice}", path.display()))
         };
-        if std::fs::read(path).is_ok_and(|present| present == bytes) {
+        let is_there = || std::fs::read(path).is_ok_and(|present| present == bytes);
+        if is_there() {
             return Ok(());
         }
-        match path.extension().is_some_and(|end| end == "wasm") {
+        let written = match path.extension().is_some_and(|end| end == "wasm") {
             // Another build of this name serves.
-            true => durable::write_new(path, bytes, 0o600),
-            false => durable::write(path, bytes, 0o600),
+            true => durable::write_new_for_owner(path, bytes, 0o600),
+            false => durable::write_for_owner(path, bytes, 0o600),
+        };
+        match written {
+            Ok(()) => self.0.push(path.to_owned()),
+            // The same command runs twice.
+            Err(_) if is_there() => {}
+            Err(error) => return Err(failed(error)),
         }
-        .map_err(failed)?;
-        self.0.push(path.to_owned());
-        for_its_owner(path).map_err(failed)
+        Ok(())
     }
 
     fn keep(mut self) {
@@ -254,17 +269,6 @@ impl Drop for Written {
         for path in self.0.iter().rev() {
             drop(std::fs::remove_file(path));
         }
-    }
-}
-
-/// Gives a file that root has written to the owner of its directory, who runs the host.
-fn for_its_owner(path: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::{MetadataExt, chown};
-    let Some(directory) = path.parent() else { return Ok(()) };
-    let (directory, file) = (std::fs::metadata(directory)?, std::fs::metadata(path)?);
-    match file.uid() == 0 && directory.uid() != 0 {
-        true => chown(path, Some(directory.uid()), Some(directory.gid())),
-        false => Ok(()),
     }
 }
 

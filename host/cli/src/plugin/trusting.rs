@@ -82,6 +82,15 @@ pub(super) enum Proof {
 }
 
 impl Proof {
+    /// The key of minisign and that of cosign that it is signed with.
+    pub(super) fn keys(&self) -> (Option<String>, Option<String>) {
+        match self {
+            Self::Minisign { key, .. } => (Some(key.to_string()), None),
+            Self::Cosign { key, .. } => (None, Some(key.to_string())),
+            Self::No => (None, None),
+        }
+    }
+
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Minisign { key, comment, .. } => format!("minisign key {}: {comment}", key.id()),

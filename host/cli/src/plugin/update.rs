@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::install;
+use super::offer::Taken;
 use super::place::{Origin, Place};
 use super::pull::{offered, reference};
 use super::trusting::{RegistryArgs, TrustArgs, asked};
@@ -107,34 +108,52 @@ pub(super) async fn update(args: UpdateArgs) -> Result<()> {
         );
         return Err(CliError::Problem { status: 404, detail, operation: None, code: None });
     }
-    let mut done = Vec::new();
+    let (mut done, mut failed) = (Vec::new(), Vec::new());
     for row in rows(&place, &options).await? {
         if !args.name.is_empty() && !args.name.contains(&row.provider) {
             continue;
         }
-        if let Some(problem) = row.problem {
-            return Err(CliError::Failed(format!("{}: {problem}", row.provider)));
+        if let Some(problem) = &row.problem {
+            failed.push(format!("{}: {problem}", row.provider));
         }
-        let Some(newer) = row.newer else { continue };
-        let mut trusted = args.trust.with(&place.view)?;
-        // Who signed the version before is trusted for the next one.
-        trusted.keys.extend(row.origin.minisign_key.as_ref().and_then(|key| key.parse().ok()));
-        trusted.cosign.extend(row.origin.cosign_key.as_ref().and_then(|key| key.parse().ok()));
-        let offer = match newer {
-            Newer::In(reference) => offered(reference, options.clone(), &trusted).await?,
-            Newer::Package(directory) => install::offered(&directory, &row.provider)?,
-        };
-        let taken = offer.install(&place, args.yes, Some(&row.provider)).await?;
-        place.remove_all_but(&row.provider, [taken.digest, row.origin.digest])?;
-        done.push(taken);
+        let Some(newer) = row.newer.clone() else { continue };
+        // One that fails leaves the others.
+        match update_one(&row, newer, &args, &place, &options).await {
+            Ok(taken) => done.push(taken),
+            Err(error) => failed.push(format!("{}: {error}", row.provider)),
+        }
     }
     let human = || match done.as_slice() {
-        [] => "nothing is newer".to_owned(),
+        [] => "nothing was updated".to_owned(),
         _ => "bindings follow with their next call, if their range allows it; one that fails on \
               the new version goes back (`memhost binding show KEY`, `rejectedVersions`)"
             .to_owned(),
     };
-    line(&place.session.format.tell(&json!({ "items": done }), "items", human)?)
+    line(&place.session.format.tell(&json!({ "items": done }), "items", human)?)?;
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(CliError::Failed(failed.join("\n"))),
+    }
+}
+
+async fn update_one(
+    row: &Row,
+    newer: Newer,
+    args: &UpdateArgs,
+    place: &Place,
+    options: &Options,
+) -> Result<Taken> {
+    let mut trusted = args.trust.with(&place.view)?;
+    // Who signed the version before is trusted for the next one.
+    trusted.keys.extend(row.origin.minisign_key.as_ref().and_then(|key| key.parse().ok()));
+    trusted.cosign.extend(row.origin.cosign_key.as_ref().and_then(|key| key.parse().ok()));
+    let offer = match newer {
+        Newer::In(reference) => offered(reference, options.clone(), &trusted).await?,
+        Newer::Package(directory) => install::offered(&directory, &row.provider)?,
+    };
+    let taken = offer.install(place, args.yes, Some(&row.provider)).await?;
+    place.remove_all_but(&row.provider, [taken.digest, row.origin.digest])?;
+    Ok(taken)
 }
 
 /// The newest build of each provider that was taken.

@@ -4,7 +4,8 @@ use semver::Version;
 
 /// The version that a tag is, such as `1.2.0` or `v1.2.0`.
 pub(super) fn version_of(tag: &str) -> Option<Version> {
-    Version::parse(tag.strip_prefix('v').unwrap_or(tag)).ok()
+    // A tag has no `+`.
+    Version::parse(&tag.strip_prefix('v').unwrap_or(tag).replacen('_', "+", 1)).ok()
 }
 
 /// The newest version among tags that is newer than `than`. A pre-release counts only for who has
@@ -35,5 +36,9 @@ mod tests {
         assert_eq!(of(Some("0.10.0")), None);
         assert_eq!(of(Some("1.0.0-rc.0")), Some("1.0.0-rc.1"));
         assert_eq!(newest(&tags[..1], None), None);
+        assert_eq!(
+            version_of("1.0.0_a").map(|found| found.to_string()).as_deref(),
+            Some("1.0.0+a")
+        );
     }
 }

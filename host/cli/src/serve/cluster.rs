@@ -149,6 +149,10 @@ pub(super) async fn serve(
             AdminToken::of_data_dir(&options.data_dir, start.makes_token).map_err(CliError::host)?
         }
     };
+    // At once: a later start makes no other one, and the database may not be reached.
+    if let Some(made) = &made {
+        token::tell(&options.data_dir, made, start.prints_json)?;
+    }
     // Before this host joins: the first one says which keys all hosts have.
     let endpoints = bind(start.listen).await?;
     let joined = options.join(name, peer_url, operator.digest()).await.map_err(unusable)?;
@@ -157,9 +161,6 @@ pub(super) async fn serve(
     let _ = tokio::time::timeout(SHARED_WITHIN, joined.plugins.update()).await;
     let membership = Arc::clone(&joined.membership);
     let shared = SharedParts::open(&options, &membership).await.map_err(unusable)?;
-    if let Some(made) = &made {
-        token::tell(&options.data_dir, made, start.prints_json)?;
-    }
     let at = addresses(&endpoints);
     if start.prints_json {
         line(&ready(&at, joined.store_id))?;
