@@ -384,6 +384,17 @@ async fn a_newer_version_is_told_taken_and_left_again_if_it_fails() {
     push(&terminal, &stolen, &to).await;
     refused(&terminal.run("plugin update --yes").await, 1, &[&Publisher::new(2).public().id()]);
     refused(&terminal.run("plugin update none --yes").await, 3, &["`none`", "plugin outdated"]);
+    // Whoever trusts that signer, too, is told that it is not the one of the version before.
+    let pull = format!("plugin pull {to} --yes --trusted-key {}", Publisher::new(2).public());
+    refused(&terminal.run(&pull).await, 2, &["another publisher's"]);
+
+    // One that is damaged leaves the others.
+    let plugins = terminal.host.directory().join("plugins");
+    std::fs::write(plugins.join("broken.wasm"), "broken").unwrap();
+    std::fs::write(plugins.join("broken.origin.json"), "{").unwrap();
+    let done = terminal.run("plugin outdated").await;
+    assert!(done.code == 0 && done.err.contains("broken.origin.json is left out"), "{done:?}");
+    assert!(done.out.contains("stamped"), "{done:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -124,6 +124,7 @@ pub(super) async fn update(args: UpdateArgs) -> Result<()> {
         }
     }
     let human = || match done.as_slice() {
+        [] if failed.is_empty() => "nothing is newer".to_owned(),
         [] => "nothing was updated".to_owned(),
         _ => "bindings follow with their next call, if their range allows it; one that fails on \
               the new version goes back (`memhost binding show KEY`, `rejectedVersions`)"
