@@ -108,6 +108,7 @@ pub(crate) async fn trusting(publisher: &Publisher, requires_signature: bool) ->
 }
 
 /// A version of the guest `stamped` in a file, signed by somebody or nobody.
+#[allow(clippy::needless_pass_by_value, reason = "callers write it in place")]
 fn version(home: &Path, version: &str, more: Value, signer: Option<&Publisher>) -> PathBuf {
     let mut stamp = json!({ "key": "stamped", "version": version });
     for (name, value) in more.as_object().unwrap() {
