@@ -68,7 +68,7 @@ pub fn write_new_for_owner(path: &Path, content: &[u8], mode: u32) -> io::Result
     sync_directory(parent(path))
 }
 
-/// Nothing is reached by its name: the owner of the directory could put a link there.
+/// It changes the open file. The owner of the directory could put a link in the place of its name.
 fn give_to_owner(file: &File, directory: &Path) -> io::Result<()> {
     let (owner, ours) = (fs::metadata(directory)?, file.metadata()?);
     match ours.uid() == 0 && owner.uid() != 0 {

@@ -176,9 +176,9 @@ impl Client {
         }
     }
 
-    /// Where an answer says to go on. A location without a host is on the host that says it.
+    /// Where an answer redirects to. A location without a host is on the host that says it.
     pub(crate) fn location(&self, from: &str, headers: &HeaderMap) -> Result<String, OciError> {
-        let wrong = || OciError::malformed(from, "it says to go on, and not where");
+        let wrong = || OciError::malformed(from, "it says that it redirects, but not where to");
         let location = headers.get("location").and_then(|value| value.to_str().ok());
         let location = location.ok_or_else(wrong)?;
         let base = origin(from).ok_or_else(wrong)?;
@@ -275,9 +275,10 @@ impl Client {
         }
         let are_related = are_related(hostname(&self.host), hostname(authority), is_plain);
         let own = credentials::of(&self.host)?;
-        let credentials = match are_related {
-            true => own.clone_or(|| credentials::of(authority))?,
-            false => credentials::of(authority)?,
+        let has_own = own.is_some();
+        let credentials = match own.filter(|_| are_related) {
+            Some(own) => Some(own),
+            None => credentials::of(authority)?,
         };
         let scope = if self.may_push { "pull,push" } else { "pull" };
         let scope = format!("repository:{}:{scope}", self.name);
@@ -308,7 +309,7 @@ impl Client {
         };
         let status = response.status().as_u16();
         if status == 401 || status == 403 {
-            return Err(match (are_related || own.is_none(), &credentials) {
+            return Err(match (are_related || !has_own, &credentials) {
                 (false, None) => OciError::OtherRealm {
                     registry: self.host.clone(),
                     realm: authority.to_owned(),
@@ -328,25 +329,6 @@ impl Client {
     }
 }
 
-/// What is there, or what is looked up then.
-trait CloneOr: Sized {
-    fn clone_or(&self, other: impl FnOnce() -> Result<Self, OciError>) -> Result<Self, OciError>;
-}
-
-impl CloneOr for Option<DockerCredential> {
-    fn clone_or(&self, other: impl FnOnce() -> Result<Self, OciError>) -> Result<Self, OciError> {
-        Ok(match self {
-            Some(DockerCredential::IdentityToken(token)) => {
-                Some(DockerCredential::IdentityToken(token.clone()))
-            }
-            Some(DockerCredential::UsernamePassword(user, password)) => {
-                Some(DockerCredential::UsernamePassword(user.clone(), password.clone()))
-            }
-            None => other()?,
-        })
-    }
-}
-
 fn basic(user: &str, password: &str) -> String {
     format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
 }
@@ -355,7 +337,7 @@ fn basic(user: &str, password: &str) -> String {
 fn origin(url: &str) -> Option<String> {
     let uri: Uri = url.parse().ok()?;
     let scheme = uri.scheme_str().filter(|scheme| ["http", "https"].contains(scheme))?;
-    // A user in a URL is none that this program has written.
+    // No URL of this program has a user in it.
     let authority = uri.authority().filter(|authority| !authority.as_str().contains('@'))?;
     let usual = if scheme == "https" { ":443" } else { ":80" };
     let authority = authority.as_str();

@@ -65,7 +65,8 @@ impl FromStr for Reference {
     fn from_str(text: &str) -> Result<Self, OciError> {
         let wrong =
             |why| OciError::Reference { text: text.escape_debug().take(300).collect(), why };
-        let rest = text.strip_prefix("oci://").ok_or_else(|| wrong("it has no `oci://`"))?;
+        let rest =
+            text.strip_prefix("oci://").ok_or_else(|| wrong("it does not begin with `oci://`"))?;
         let (rest, digest) = match rest.split_once('@') {
             Some((rest, digest)) => {
                 let digest = digest.parse();
@@ -80,7 +81,7 @@ impl FromStr for Reference {
         };
         let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
         if host.is_empty() || !host.bytes().all(is_host) || hostname(host).is_empty() {
-            return Err(wrong("its host is none"));
+            return Err(wrong("its host is not a name or an address"));
         }
         let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let is_part = |part: &str| {

@@ -37,7 +37,7 @@ pub struct HostLease {
     changed: Mutex<Option<Instant>>,
 }
 
-/// The end of a lease that is not renewed: before anything.
+/// `until` of a lease that has ended for good: a moment that has long passed.
 const ENDED: u64 = 1;
 /// How long a host stands still at most, in nanoseconds, because of what another one has written.
 const LONGEST_STAND: i64 = 3_600 * 1_000_000_000;

@@ -109,10 +109,8 @@ impl Place {
             if !component.is_file() || !is_small {
                 continue;
             }
-            let read = std::fs::read(&path).map_err(|error| error.to_string());
-            match read
-                .and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string()))
-            {
+            let read = std::fs::read(&path).and_then(|text| Ok(serde_json::from_slice(&text)?));
+            match read {
                 Ok(origin) => all.push((component, origin)),
                 Err(error) => say(&format!(
                     "{} is left out, because it is damaged: {error}; take the provider again",

@@ -56,6 +56,18 @@ pub(crate) async fn until(host: &Membership, fits: impl Fn(&Home) -> bool) -> Ho
     found.homes[at].clone().unwrap()
 }
 
+/// Looks after each heartbeat whether something is so.
+pub(crate) async fn heartbeats_until(host: &Membership, is_so: impl Fn() -> bool) {
+    let mut seen = host.seen();
+    let looking = async {
+        while !is_so() {
+            seen.changed().await.unwrap();
+        }
+    };
+    let looked = tokio::time::timeout(Duration::from_secs(20), looking).await;
+    assert!(looked.is_ok(), "it is not so after 20 s");
+}
+
 pub(crate) async fn open(address: &str, term: Term) -> PostgresStore {
     let (address, term) = (address.to_owned(), Some(term));
     let options = PostgresOptions { address, term, ..PostgresOptions::default() };
@@ -275,21 +287,12 @@ fn a_host_whose_lease_had_ended_gives_nothing_away_until_it_has_seen_all_others(
         let Some(address) = server::database().await else { return };
         let (first, second) = (join(&address, "first").await, join(&address, "second").await);
         let gives = || Group::all().any(|group| first.should_give(group));
-        let until = Instant::now() + Duration::from_secs(20);
-        let wait_to_give = || async {
-            while !gives() {
-                assert!(Instant::now() < until, "the second host gets nothing");
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        wait_to_give().await;
+        heartbeats_until(&first, gives).await;
         outage(&address, [&first, &second]).await;
-        while !first.lease().is_held() {
-            assert!(!gives(), "its lease has ended");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        assert!(!gives(), "its lease has ended");
+        heartbeats_until(&first, || first.lease().is_held()).await;
         assert!(!gives(), "it has just begun again");
-        wait_to_give().await;
+        heartbeats_until(&first, gives).await;
         first.leave().await;
         second.leave().await;
     });

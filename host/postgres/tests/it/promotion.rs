@@ -9,7 +9,7 @@ use memhost_store::suite::company;
 use memhost_store::{OperationLog as _, StoreError, Table, Tables as _};
 use tokio::time::timeout;
 
-use crate::hosts::{OTHER, event, group, join, open, until};
+use crate::hosts::{OTHER, event, group, heartbeats_until, join, open, until};
 use crate::server;
 
 fn is_elsewhere<T: std::fmt::Debug>(refused: &Result<T, StoreError>) {
@@ -54,12 +54,7 @@ fn nothing_is_written_in_a_term_of_the_timeline_before() {
         is_not_loaded(&memhost_store::write(&store, &[event(&third, b"2")]).await);
 
         until(&host, |home| home.is_me && home.token == term.token).await;
-        let ready = async {
-            while host.lease().is_home(term) || !host.should_take(group()) {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        timeout(Duration::from_secs(20), ready).await.expect("the host sees no new timeline");
+        heartbeats_until(&host, || !host.lease().is_home(term) && host.should_take(group())).await;
         let again = host.take(group()).await.unwrap().unwrap();
         assert!(again.token > term.token && again.token >> 32 == 2, "{again:?}");
         let store = open(&address, again).await;

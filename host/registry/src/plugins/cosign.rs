@@ -30,7 +30,7 @@ pub enum CosignError {
     Key(&'static str),
     #[error("the file with the cosign signature cannot be read: {0}; pull the provider again")]
     Malformed(String),
-    #[error("the cosign signature proves nothing: {0}; do not use what it is for")]
+    #[error("the cosign signature is not valid: {0}; do not use this provider")]
     Proof(&'static str),
 }
 
@@ -58,10 +58,10 @@ impl std::str::FromStr for CosignKey {
 }
 
 impl CosignKey {
-    /// The first 16 hex digits of the key's hash, for a person.
+    /// The beginning of the key's digest, for a person.
     #[must_use]
     pub fn id(&self) -> String {
-        Digest::of(&self.point).to_string()[7..23].to_owned()
+        Digest::of(&self.point).short()
     }
 }
 
